@@ -17,7 +17,7 @@ from dpppsynth.spatial.mesh import Floats, Ints
 # Places at which the law of a number is tabulated, and the largest mean: so many times what is observed or expected,
 # and so many scales of the noise more. Beyond it the law goes on along its tangent.
 PLACES, FAR, FARTHER = 256, 4.0, 100.0
-# Root of a mean, in those that bend the grid, that passes for zero.
+# Root of a mean, in widths of the grid, that passes for zero.
 LEAST = 1e-9
 
 
@@ -70,13 +70,15 @@ class NumberTable(NamedTuple):
 
     Attributes
     ----------
-    bend, first, step : (K,) array
-        The grid of number k is even in `log(sqrt(mean) + bend)`: the law is smooth in the root of a small mean.
+    centre, width, first, step : (K,) array
+        The grid of number k is even in `arsinh((sqrt(mean) - centre) / width)`: the law is smooth in the root of a
+        small mean, and bends where the mean is what is observed, the faster the less noise there is beside it.
     values, slopes : (K, PLACES) array
-        Slopes in that logarithm.
+        Slopes in that inverse hyperbolic sine.
     """
 
-    bend: Floats
+    centre: Floats
+    width: Floats
     first: Floats
     step: Floats
     values: Floats
@@ -86,19 +88,20 @@ class NumberTable(NamedTuple):
     def of(cls, likelihood: NoisyMasses, expected: Floats) -> "NumberTable":
         """The table of counts in Laplace noise, of which about so many (K,) are expected; else an empty one."""
         if not isinstance(likelihood, MassesInLaplaceNoise):
-            return cls(*np.empty((3, 0)), *np.empty((2, 0, PLACES)))
+            return cls(*np.empty((4, 0)), *np.empty((2, 0, PLACES)))
         observed, *_, scale = likelihood.arguments
-        bend = np.sqrt(scale) * np.maximum(observed, scale) ** 0.25
-        first = np.log(bend)
+        centre = np.sqrt(np.maximum(observed, 0.0))
+        # Noise and a count's own deviation, in roots.
+        width = np.minimum((scale + centre) / (2 * np.maximum(centre, LEAST)), np.sqrt(scale))
         most = FAR * np.maximum(np.maximum(observed, expected), 0.0) + FARTHER * scale
-        step = (np.log(np.sqrt(most) + bend) - first) / (PLACES - 1)
-        values, slopes = np.empty((2, len(bend), PLACES))
+        first = np.arcsinh(-centre / width)
+        step = (np.arcsinh((np.sqrt(most) - centre) / width) - first) / (PLACES - 1)
+        values, slopes = np.empty((2, len(centre), PLACES))
         for place in range(PLACES):
-            along = np.exp(first + place * step)
-            root = np.maximum(along - bend, LEAST * bend)
+            root = np.maximum(centre + width * np.sinh(first + place * step), LEAST * width)
             values[:, place] = counts_values(root**2, observed, scale)
-            slopes[:, place] = counts_score(root**2, observed, scale) * 2 * root * along
-        return cls(bend, first, step, values, slopes)
+            slopes[:, place] = counts_score(root**2, observed, scale) * 2 * root * np.hypot(root - centre, width)
+        return cls(centre, width, first, step, values, slopes)
 
 
 def _rows(matrix: Any) -> Rows:
@@ -217,21 +220,21 @@ def _numbers(means: Floats, observed: Floats, table: NumberTable, shift: float) 
 
 def _number(k: int, mean: float, observed: float, table: NumberTable, shift: float) -> tuple[float, float]:
     """The same for one number: a shifted Poisson variable where there is no table."""
-    bend, first, step, values, slopes = table
-    if len(bend) == 0:
+    centre, width, first, step, values, slopes = table
+    if len(centre) == 0:
         return observed * np.log(mean + shift) - mean, observed / (mean + shift) - 1.0
     last = values.shape[1] - 1
-    root = max(np.sqrt(mean), LEAST * bend[k])
-    along = (np.log(root + bend[k]) - first[k]) / step[k]
+    root = max(np.sqrt(mean), LEAST * width[k])
+    along = (np.arcsinh((root - centre[k]) / width[k]) - first[k]) / step[k]
     if along > last:
-        end = np.exp(first[k] + last * step[k]) - bend[k]
-        slope = slopes[k, last] / (2 * end * (end + bend[k]))
+        end = centre[k] + width[k] * np.sinh(first[k] + last * step[k])
+        slope = slopes[k, last] / (2 * end * np.hypot(end - centre[k], width[k]))
         return values[k, last] + slope * (mean - end**2), slope
     cell = min(max(int(along), 0), last - 1)
     value, slope = _spline(
         along - cell, values[k, cell], values[k, cell + 1], slopes[k, cell] * step[k], slopes[k, cell + 1] * step[k]
     )
-    return value, slope / (step[k] * 2 * root * (root + bend[k]))
+    return value, slope / (step[k] * 2 * root * np.hypot(root - centre[k], width[k]))
 
 
 def _spline(t: float, low: float, high: float, left: float, right: float) -> tuple[float, float]:

@@ -65,7 +65,7 @@ def sampling_words(engine: str, runs: int, unknowns: int, pace: tuple[float, int
     each, size, power = pace
     seconds = runs * each * (unknowns / size) ** power
     time = f"{max(1, round(seconds / 60))} min" if seconds > 90 else f"{5 * max(1, round(seconds / 5))} s"
-    return f"nuts ({engine}), up to about {time} on two idle cores"
+    return f"nuts ({engine}), about {time} on two idle cores, or more where runs fail their diagnostics"
 
 
 def log_masses(masses: Floats) -> Floats:

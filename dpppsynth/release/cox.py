@@ -242,7 +242,8 @@ class CoxRelease(StatisticRelease[L]):
     def interval(self, xy: ArrayLike, level: float = 0.9, **marks: Any) -> CredibleInterval:
         """Pointwise credible interval of the intensity at points (n, 2); of points with marks as `intensity` has it.
 
-        Measured coverage is in docs/theory.md, section 6; NUTS covers better than the Laplace approximation.
+        Measured coverage is in docs/limitations.md; NUTS covers better than the Laplace approximation. With an offset
+        it holds as seldom as an interval of the risk would (`risk_interval`).
         """
         mean = self._field_model().posterior_mean(self._require_draws())
         lower, upper = mean.quantiles(checked_coordinates(xy), tails(level), **marks)

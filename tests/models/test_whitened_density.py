@@ -26,6 +26,10 @@ def posterior(n, kind=MassesInLaplaceNoise):
     return likelihood, sparse_posterior(likelihood, prior, 0.0 if n else float(np.log(400 / MESH.measure.sum())))
 
 
+def largest_mean(table):
+    return (table.centre + table.width * np.sinh(table.first + (table.values.shape[1] - 1) * table.step)) ** 2
+
+
 def test_roots_of_the_inverse_of_a_sparse_matrix():
     rng = np.random.default_rng(1)
     raw = scipy.sparse.random_array((40, 40), density=0.1, rng=rng)
@@ -69,7 +73,7 @@ def test_law_goes_on_beyond_its_table():
 
     def beyond(z):
         means = likelihood.expected_masses(fit.field_of(density.unknowns(z)))
-        return np.any(np.log(np.sqrt(means) + table.bend) > table.first + (table.values.shape[1] - 1) * table.step)
+        return np.any(means > largest_mean(table))
 
     rng = np.random.default_rng(2)
     z = next(each for each in 60 * rng.normal(size=(200, fit.prior.size)) if beyond(each))
@@ -88,11 +92,25 @@ def test_table_has_the_law_of_counts_in_laplace_noise(scale):
     told, table = likelihood.arguments[0], NumberTable.of(likelihood, expected)
     for mean in (0.1, 0.7, 30.0, 4900.0):
         values, slopes = zip(*(_number(k, mean, told[k], table, scale) for k in range(4)), strict=True)
-        inside = np.log(np.sqrt(mean) + table.bend) < table.first + (table.values.shape[1] - 1) * table.step
+        inside = mean < largest_mean(table)
         exact = counts_values(np.full(4, mean), told, scale)
         np.testing.assert_allclose(np.array(values)[inside], exact[inside], rtol=1e-4, atol=1e-3)
         score = counts_score(np.full(4, mean), told, scale)
         np.testing.assert_allclose(np.array(slopes)[inside], score[inside], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("many", [1e5, 1e6])
+def test_table_is_fine_about_many_points_in_little_noise(many):
+    """Noise of 100 or 1000: a grid that is even in the root's logarithm steps over the whole law, and is off by one."""
+    scale = many / 1000
+    likelihood = MassesInLaplaceNoise(
+        np.array([many]), scale, np.ones(1), scipy.sparse.eye_array(1, format="csr"), None
+    )
+    told, table = likelihood.arguments[0], NumberTable.of(likelihood, np.array([many]))
+    means = many + scale * np.linspace(-5, 5, 41)
+    values, slopes = np.transpose([_number(0, mean, told[0], table, scale) for mean in means])
+    np.testing.assert_allclose(values, counts_values(means, np.full(41, told[0]), scale), atol=1e-3)
+    np.testing.assert_allclose(slopes * scale, counts_score(means, np.full(41, told[0]), scale) * scale, atol=0.01)
 
 
 def test_model_of_pymc_has_the_same_density():

@@ -1,13 +1,12 @@
 """`MarkedMoves`: counts of moved points of every type, and about every instant, where types and times are public."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpppsynth.contract.moved_counts import MOST_NODES, MovedCounts
+from dpppsynth.contract.moved_counts import MovedCounts
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, POSITIVE, WHOLE, Form, const
-from dpppsynth.contract.statistic import Parameters, require
+from dpppsynth.contract.statistic import Parameters
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.bound import kept_marks, require_kept
@@ -70,10 +69,7 @@ class MarkedMoves(MarkedStatistic, MovedCounts):
 
     @classmethod
     def further(cls, parameters: Parameters) -> dict[str, Any]:
-        marks = Marks.from_dict(parameters["marks"])
-        size = math.prod((*parameters["mesh"]["shape"], *marks.shape))
-        require(size <= MOST_NODES, f"the lattice has at most {MOST_NODES} nodes, for all kinds of points together")
-        return {"marks": marks}
+        return {"marks": Marks.from_dict(parameters["marks"])}
 
     def levels_of(self, pattern: PointPattern) -> Ints:
         kinds, times = self.marks.require(pattern.marks)

@@ -90,8 +90,11 @@ class TestPromise:
         known = rate(relation, 1.0, far)
         assert known * moved_reach(relation, far) <= 1
         # Also where somebody else states a rate.
-        promised = moved_points(relation, rate=known, bound=math.inf, farthest=1.0, domain=far).epsilon()
-        assert known * line.max() <= promised <= 1
+        promised = moved_points(relation, rate=known, bound=math.inf, farthest=1.0, domain=far)
+        assert known * line.max() <= promised.epsilon() <= 1
+        # And distance by distance.
+        distance, epsilon = next(each for each in promised.by_distance if each[0] >= 1e-6)
+        assert known * straight(far, *nearby_pairs(far, distance, 2000)).max() <= epsilon
         assert moved_points(relation, rate=1e6, bound=math.inf, farthest=1.0, domain=far).epsilon() > 1
 
     def test_alpha_is_a_length_on_the_ground(self):

@@ -388,6 +388,7 @@ class TestFiles:
         [
             (("marks", "types", "values"), ["burglary", "theft", "arson"]),
             (("marks", "times", "hats"), 5),
+            (("marks", "times", "hats"), 10**9),
             (("rate",), 1.0),
             (("extension",), 3),
             (("n",), N + 1),
