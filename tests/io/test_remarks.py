@@ -11,7 +11,7 @@ from support.command_line import run, spoken
 
 from dpppsynth.core.crs import crs_member, reproject
 from dpppsynth.core.errors import InputError
-from dpppsynth.io import inspect_points, read_pattern, read_synthetic, read_window, write_pattern
+from dpppsynth.io import inspect_points, read_batches, read_pattern, read_synthetic, read_window, write_pattern
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mark_space import Marks, Times, Types
 from dpppsynth.spatial.patterns import PointPattern
@@ -423,3 +423,30 @@ class TestRemediesThatHelp:
     def test_a_sum_below_the_table(self, tmp_path):
         assert "They are the last rows" in remarks_on(tmp_path, "x,y\n1,1\n2,2\nTotal,2\n")
         assert "last rows" not in remarks_on(tmp_path, "x,y\n1,1\nTotal,2\n2,2\n")
+
+    def test_rows_that_are_left_out_are_told(self, tmp_path):
+        """A wrong CRS would leave out every row without a word."""
+        said = remarks_on(tmp_path, "x,y\n5,5\n500,5\n", skip_outside=True)
+        assert "would be left out, as skip_outside=True says" in said
+        assert not remarks_on(tmp_path, "x,y\n5,5\n", skip_outside=True)
+
+
+class TestOtherFormats:
+    @pytest.mark.parametrize(
+        ("name", "remedy"),
+        [("p.tsv", "end in .csv, and say separator='\\t'"), ("p.xlsx", "save the sheet as CSV"), ("p.fgb", "ogr2ogr")],
+    )
+    def test_what_to_do_with_them(self, name, remedy, tmp_path):
+        (tmp_path / name).write_text("x\ty\n1\t1\n")
+        with pytest.raises(InputError, match=re.escape(remedy)):
+            inspect_points(tmp_path / name, PLAIN, report_to=tmp_path)
+        if name == "p.tsv":
+            (tmp_path / name).rename(tmp_path / "p.csv")
+            assert inspect_points(tmp_path / "p.csv", PLAIN, report_to=tmp_path, separator="\t").ok
+
+    def test_parquet_without_geometries(self, tmp_path):
+        pd.DataFrame({"x": [1.0], "y": [1.0]}).to_parquet(tmp_path / "p.parquet")
+        with pytest.raises(InputError, match="Parquet without geometries"):
+            inspect_points(tmp_path / "p.parquet", PLAIN, report_to=tmp_path)
+        with pytest.raises(InputError, match="Parquet without geometries"):
+            list(read_batches(tmp_path / "p.parquet", PLAIN))
