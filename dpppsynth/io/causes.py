@@ -45,9 +45,8 @@ OF_TIMES = (NO_TIME, OUT_OF_RANGE, NO_HOUR, AMBIGUOUS, CLOCK_FAR, *MISTAKEN)
 Mask = NDArray[np.bool_]
 # Rows of which cells are looked at, for each rule.
 FEW = 1000
-# Of rows beside the domain, where others are in it.
 PLACES = (OUTSIDE, FAR, INFINITE)
-ALONE = "Mend these rows alone: an option other than for a tolerance changes every row."
+ALONE = "Mend these rows alone, in the file: an option would change every row."
 UNKNOWN_LEVEL = "unknown level"
 NOT_A_NUMBER, NOT_A_POINT, OTHER_FIELDS = "not a number", "not a point", "wrong number of fields"
 DEGREES = "EPSG:4326"
@@ -90,8 +89,6 @@ def told(read: Read, broken: Mapping[str, Mask]) -> Iterator[str]:
     """Causes by which rows (rows,) break each rule, where they can be told."""
     for rule, rows in broken.items():
         reasons = [*_reasons(rule, read, rows)]
-        if reasons and rule in PLACES and not rows.all():
-            reasons.append(ALONE)
         if rows.all():
             last = [] if reasons else [_last(rule)]
             yield " ".join([f"Every row breaks the rule {rule!r}: the mistake is hardly in the rows.", *reasons, *last])
@@ -230,14 +227,19 @@ def _elsewhere(read: Read, rows: Mask) -> Iterator[str]:
                 f"border ({mention('snap', width)}), or take a window that is wider by as much. Either is a public "
                 "choice: take this one if it is known without the points how such coordinates are rounded."
             )
+    told = False
     for fitting, words in _of_crs(read, xy):
         if how_many := claimed(fitting):
+            told = True
             yield f"{how_many.capitalize()} {words}."
     for change, clear, words, remedy in CHANGES:
         changed = change(xy)
         # A point beside the domain, in its box, is no better off where a change leaves it.
         if how_many := claimed(read.near(read.there(changed)) & clear(read, xy, changed)):
+            told = True
             yield f"{words} {how_many} would lie there: {remedy(read)}."
+    if told and not rows.all():
+        yield ALONE
 
 
 def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
@@ -441,7 +443,11 @@ def plain(text: str) -> str:
 
 def _alike(cells: Iterable[Any], values: Sequence[str], option: str) -> Iterator[str]:
     """Reason that texts are not in the list, although something like them is."""
+    cells = [*cells]
     known, texts = {plain(value) for value in values}, {word(cell) for cell in cells}
+    if any(isinstance(cell, (bool, np.bool_)) for cell in cells):
+        yield f"Some are truth values, which are the texts True and False here: name them so ({option})."
+        return
     whole = {value.strip() for value in values}
     if any("," in text and {*(part.strip() for part in text.split(","))} <= whole for text in texts):
         yield f"Some hold commas, and stand in the list as several: put quotation marks around them ({option})."

@@ -392,6 +392,8 @@ class TestRemediesThatHelp:
         rows = "x,y\n180000,530000\n"
         assert "these rows alone" in remarks_on(tmp_path, rows + GOOD, GRID)
         assert "these rows alone" not in remarks_on(tmp_path, rows, GRID)
+        # A tolerance is an option that leaves the others as they are.
+        assert "these rows alone" not in remarks_on(tmp_path, "x,y\n549999,200000.0000001\n" + GOOD, GRID)
 
     def test_degrees_in_a_file_that_names_another_system(self, tmp_path):
         """No argument contradicts a file, so that none is named; what is named makes it pass."""
@@ -450,3 +452,24 @@ class TestOtherFormats:
             inspect_points(tmp_path / "p.parquet", PLAIN, report_to=tmp_path)
         with pytest.raises(InputError, match="Parquet without geometries"):
             list(read_batches(tmp_path / "p.parquet", PLAIN))
+
+
+def test_truth_values_are_named_as_levels_are_written(tmp_path):
+    """GeoJSON has true and SQL 1, and no text of the file can be written otherwise."""
+    feature = {"type": "Feature", "properties": {"lit": True}, "geometry": {"type": "Point", "coordinates": [5, 5]}}
+    path = tmp_path / "p.geojson"
+    document = {"type": "FeatureCollection", "features": [feature]} | {"crs": crs_member("EPSG:27700")}
+    path.write_text(json.dumps(document))
+    window = Window.rectangle(0, 0, 10, 10, "EPSG:27700")
+    (said,) = inspect_points(path, window, report_to=tmp_path, by="lit", levels=["true"]).remarks
+    assert "texts True and False" in said
+    assert inspect_points(path, window, report_to=tmp_path, by="lit", levels=["True"]).ok
+
+
+def test_the_system_that_a_domain_lacks_is_named(tmp_path):
+    feature = {"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [5, 5]}}
+    path = tmp_path / "p.geojson"
+    document = {"type": "FeatureCollection", "features": [feature]} | {"crs": crs_member("EPSG:27700")}
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="crs='EPSG:27700'"):
+        read_pattern(path, PLAIN)
