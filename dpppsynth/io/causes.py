@@ -406,16 +406,17 @@ def _times(times: Times, rule: str, cells: Iterable[Any]) -> Iterator[str]:
         elif rule != NO_HOUR or not times.periodic:
             found.setdefault(next((words for form, words in FORMS_OF_TIMES if form.fullmatch(text)), ""), None)
     forms = ["excel"] if SERIALS in found else [*FORMS.get(rule, ())]
-    if forms and (rule != MONTH_ALONE or times.origin):
-        yield f"Say how dates stand in the file ({' or '.join(mention('form', repr(form)) for form in forms)}), or:"
+    # Months stand for their middles in a range of whole ones alone.
+    fit = forms and (rule != MONTH_ALONE or times.origin)
+    way = f"say so ({' or '.join(mention('form', repr(form)) for form in forms)}), or " if fit else ""
     for words in filter(None, found):
         if words == SERIALS:
             yield (
-                "Some are numbers such as Excel has for dates (days since the end of 1899): give these cells the "
+                f"Some are numbers such as Excel has for dates (days since the end of 1899): {way}give these cells the "
                 "format yyyy-mm-dd in Excel, and export again."
             )
         else:
-            yield f"Some are {words}: {ISO}."
+            yield f"Some are {words}: {way}{ISO}."
     if not [*filter(None, found)] and rule in (NO_TIME, NO_HOUR):
         clock = "; the hour of a day may be 17:30 alone" if times.periodic else ""
         yield f"A time is a number, or a text of the form of ISO 8601: {ISO}{clock}."
