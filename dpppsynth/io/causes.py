@@ -129,7 +129,7 @@ def _shapes(read: Read, rows: Mask) -> Iterator[str]:
 
 
 def _last_rows(rows: Mask) -> Iterator[str]:
-    """What rows are that stand behind all others."""
+    """A remedy for rows that stand behind all others."""
     whole = np.flatnonzero(~rows)
     if len(whole) and not rows[: whole[-1]].any():
         yield "They are the last rows: take a sum or a remark below the table out of the file."
