@@ -15,7 +15,7 @@ from dpppsynth.cli.input_options import (
     require_snap,
 )
 from dpppsynth.cli.method import ReadMethod
-from dpppsynth.cli.pattern_options import PatternOptions
+from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
 from dpppsynth.contract.mark_settings import DESCRIBED, described_marks
 from dpppsynth.core.wording import add_options
 
@@ -43,7 +43,7 @@ def inspect(
     json: o.JsonOption = False,
     patterns: Annotated[int, o.ignored()] = 1,  # noqa: ARG001
     draws: Annotated[int, o.ignored()] = 0,  # noqa: ARG001
-    fixed_n: Annotated[bool, o.ignored("--fixed-n")] = False,  # noqa: ARG001
+    fixed_n: Annotated[bool, o.ignored("--fixed-n")] = False,
     source: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
     ledger: Annotated[Path | None, o.ignored()] = None,  # noqa: ARG001
     subset: Annotated[list[str] | None, o.ignored()] = None,  # noqa: ARG001
@@ -67,6 +67,9 @@ def inspect(
     from dpppsynth.spatial.tables.formats import checked_path
 
     points, layout = layout.of(points)
+    if method.named:
+        known = method.settled().neighbours().n_is_public
+        require_fitting_number(method.settled(), known=known, fixed=fixed_n, skipping=skip_outside)
     described, user = _marks(method)
     folder = o.private_folder(private if method.named else private or out, "--private" if method.named else "--out")
     refuse_release_folder(folder, "--private" if private else "--out")
@@ -79,7 +82,7 @@ def inspect(
     columns: dict[str, Any] = {"count": count, "user": user, "described": described, **layout.reading}
     columns |= {"rows_are_persons": rows_are_persons, "skip_outside": skip_outside}
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
-    secret = _is_secret(method)
+    secret = skip_outside or _is_secret(method)
     if json:
         report = None if found.report is None else str(found.report)
         told = {"ok": found.ok, "rules": list(found.rules), "remarks": list(found.remarks), "report": report}

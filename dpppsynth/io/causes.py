@@ -23,11 +23,12 @@ from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.marks import days_between, word
-from dpppsynth.spatial.tables.date_forms import MISTAKEN
+from dpppsynth.spatial.tables.date_forms import DAY_FIRST, EITHER, MISTAKEN, MONTH_ALONE, MONTH_FIRST, SERIAL
 from dpppsynth.spatial.tables.mark_columns import (
     AMBIGUOUS,
     NO_HOUR,
     NO_TIME,
+    NO_ZONE,
     OUT_OF_RANGE,
     SERIALS,
     UNKNOWN_TYPE,
@@ -44,6 +45,8 @@ OF_TIMES = (NO_TIME, OUT_OF_RANGE, NO_HOUR, AMBIGUOUS, CLOCK_FAR, *MISTAKEN)
 Mask = NDArray[np.bool_]
 # Rows of which cells are looked at, for each rule.
 FEW = 1000
+PLACES = (OUTSIDE, FAR, INFINITE)
+ALONE = "Mend these rows alone, in the file: an option would change every row."
 UNKNOWN_LEVEL = "unknown level"
 NOT_A_NUMBER, NOT_A_POINT, OTHER_FIELDS = "not a number", "not a point", "wrong number of fields"
 DEGREES = "EPSG:4326"
@@ -94,14 +97,17 @@ def told(read: Read, broken: Mapping[str, Mask]) -> Iterator[str]:
 
 
 def _reasons(rule: str, read: Read, rows: Mask) -> Iterator[str]:
-    if rule in (OUTSIDE, FAR, INFINITE):
+    if rule in PLACES:
         yield from _elsewhere(read, rows)
     elif rule == NOT_A_NUMBER:
         yield from _no_numbers(read, rows)
+        yield from _last_rows(rows)
     elif rule == NOT_A_POINT:
         yield from _shapes(read, rows)
     elif rule == OTHER_FIELDS:
-        yield from _other_fields(rows)
+        yield from _last_rows(rows)
+    elif rule == NO_ZONE:
+        yield f"Say in which time zone they are wanted ({mention('zone', repr('Europe/London'))})."
     elif rule in OF_TIMES and read.described and read.described.times:
         yield from _times(read.described.times, rule, read.cells(read.described.times.name, rows))
     elif rule == UNKNOWN_TYPE and read.described and read.described.types:
@@ -122,7 +128,8 @@ def _shapes(read: Read, rows: Mask) -> Iterator[str]:
     yield f"Their geometries are of kind {listed}: {remedy}."
 
 
-def _other_fields(rows: Mask) -> Iterator[str]:
+def _last_rows(rows: Mask) -> Iterator[str]:
+    """A remedy for rows that stand behind all others."""
     whole = np.flatnonzero(~rows)
     if len(whole) and not rows[: whole[-1]].any():
         yield "They are the last rows: take a sum or a remark below the table out of the file."
@@ -130,7 +137,7 @@ def _other_fields(rows: Mask) -> Iterator[str]:
 
 def _last(rule: str) -> str:
     """A question where no cause was found."""
-    if rule in (OUTSIDE, FAR, INFINITE):
+    if rule in PLACES:
         return "Is it the CRS, and the place, of the domain?"
     return "Is it the right column, and in the form that the rule asks for?"
 
@@ -142,21 +149,54 @@ def _how_many(fitting: Mask) -> str:
 
 # --- Places ----------------------------------------------------------------------------------------------------------
 
-# Changes of coordinates (n, 2), after which they may lie in the domain, and remedies.
-CHANGES: tuple[tuple[Callable[[Floats], Floats], str, Callable[[], str]], ...] = (
+
+def _exchange(read: Read) -> str:
+    if read.table.axes:
+        return f"exchange the columns ({mention('x')}, {mention('y')})"
+    return "exchange the axes of the geometries, as QGIS does by 'Swap X and Y coordinates'"
+
+
+def _any(read: Read, xy: Floats, changed: Floats) -> Mask:  # noqa: ARG001
+    return np.asarray((changed != xy).any(axis=1), dtype=bool)
+
+
+def _rescaled(read: Read, xy: Floats, changed: Floats) -> Mask:
+    """(n,) which coordinates (n, 2) are of another size than those of the domain: near 0, other units lie in it too."""
+    if read.source is not None:
+        return _any(read, xy, changed)
+    size, before = np.abs(read.domain.bounds).max(), np.abs(xy).max(axis=1)
+    return np.asarray((before >= FACTOR * size) | (before * FACTOR <= size), dtype=bool)
+
+
+def _mirrored(read: Read, xy: Floats, changed: Floats) -> Mask:
+    """(n,) which coordinates (n, 2) lie farther from their mirror images than a domain beside an axis is wide."""
+    if read.source is not None:
+        return _any(read, xy, changed)
+    return np.asarray(np.abs(changed - xy).max(axis=1) > read.domain.diameter, dtype=bool)
+
+
+UNIT = "write them in the unit of the CRS"
+# What numbers of another unit are larger or smaller by at least.
+FACTOR = 10.0
+# Changes of coordinates (n, 2), after which they may lie in the domain; where that tells something; and remedies.
+CHANGES: tuple[
+    tuple[Callable[[Floats], Floats], Callable[[Read, Floats, Floats], Mask], str, Callable[[Read], str]], ...
+] = (
+    (lambda xy: xy[:, ::-1], _any, "With x and y exchanged", _exchange),
+    (lambda xy: xy * 1000, _rescaled, "In metres instead of kilometres", lambda _: UNIT),
+    (lambda xy: xy / 1000, _rescaled, "In kilometres instead of metres", lambda _: UNIT),
+    (lambda xy: xy * (-1, 1), _mirrored, "With another sign of x", lambda _: "west of Greenwich degrees are negative"),
     (
-        lambda xy: xy[:, ::-1],
-        "With x and y exchanged",
-        lambda: f"exchange the columns ({mention('x')}, {mention('y')}), or the axes of the geometries",
+        lambda xy: xy * (1, -1),
+        _mirrored,
+        "With another sign of y",
+        lambda _: "south of the equator degrees are negative",
     ),
-    (lambda xy: xy * 1000, "In metres instead of kilometres", lambda: "write them in the unit of the CRS"),
-    (lambda xy: xy / 1000, "In kilometres instead of metres", lambda: "write them in the unit of the CRS"),
-    (lambda xy: xy * (-1, 1), "With another sign of x", lambda: "west of Greenwich degrees are negative"),
-    (lambda xy: xy * (1, -1), "With another sign of y", lambda: "south of the equator degrees are negative"),
     (
         lambda xy: xy - np.column_stack([np.floor(xy[:, 0] / 1e6) * 1e6, np.zeros(len(xy))]),
+        _any,
         "Without the number of the zone in front of x",
-        lambda: "take the first digits of x away, or name the CRS that has them",
+        lambda _: "take the first digits of x away, or name the CRS that has them",
     ),
 )
 
@@ -187,28 +227,35 @@ def _elsewhere(read: Read, rows: Mask) -> Iterator[str]:
                 f"border ({mention('snap', width)}), or take a window that is wider by as much. Either is a public "
                 "choice: take this one if it is known without the points how such coordinates are rounded."
             )
+    told = False
     for fitting, words in _of_crs(read, xy):
         if how_many := claimed(fitting):
+            told = True
             yield f"{how_many.capitalize()} {words}."
-    for change, words, remedy in CHANGES:
+    for change, clear, words, remedy in CHANGES:
         changed = change(xy)
         # A point beside the domain, in its box, is no better off where a change leaves it.
-        if how_many := claimed(read.near(read.there(changed)) & (changed != xy).any(axis=1)):
-            yield f"{words} {how_many} would lie there: {remedy()}."
+        if how_many := claimed(read.near(read.there(changed)) & clear(read, xy, changed)):
+            told = True
+            yield f"{words} {how_many} would lie there: {remedy(read)}."
+    if told and not rows.all():
+        yield ALONE
 
 
 def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
     """Coordinates (n, 2) in another CRS than is said, and words on it."""
     if read.source is None:
+        # No argument contradicts a file that names its CRS.
+        stated = read.table.crs is not None and not read.table.axes
+        theirs = f"name their CRS ({mention('crs', repr(DEGREES))})" if not stated else _assigned(DEGREES)
         words = (
-            f"look like degrees: name their CRS ({mention('crs', repr(DEGREES))}) and have them re-projected to that "
-            f"of the domain ({_said('to_crs', read.domain.crs)})"
+            f"look like degrees: {theirs} and have them re-projected to that of the domain "
+            f"({_said('to_crs', read.domain.crs)})"
         )
         yield _degrees(read, xy), words
         return
-    # A CSV file names no CRS, so that the caller did; other files do, and no argument contradicts them.
-    code = _label(read.domain.crs)
-    assign = f"assign it to the file (ogr2ogr -a_srs {code or 'EPSG:...'} new.gpkg FILE)"
+    # A CSV file names no CRS, so that the caller did; other files do.
+    assign = _assigned(_label(read.domain.crs))
     words = f"name it as theirs ({_said('crs', read.domain.crs)})" if read.table.axes else assign
     yield read.near(xy), f"are in the CRS of the domain already: {words}"
     if is_in_degrees(read.source):
@@ -216,6 +263,10 @@ def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
             np.asarray((np.abs(xy) > 360).any(axis=1), dtype=bool),
             f"are no degrees: name the CRS they are in ({mention('crs')})",
         )
+
+
+def _assigned(code: str) -> str:
+    return f"assign {code or 'it'} to the file (ogr2ogr -a_srs {code or 'EPSG:...'} new.gpkg FILE)"
 
 
 def _label(crs: Any) -> str:
@@ -290,6 +341,7 @@ FORMS_OF_NUMBERS = (
         re.compile(r"(?i)#?n/?a|null|none|missing|unknown|-+|\?+|\.+|#[a-z/0]+[!?]?"),
         "words or signs for missing ones: leave the cells empty, and find the places or leave the rows out",
     ),
+    (re.compile(r"['`\u2018\u2019].*"), "apostrophes in front: take them out"),
     (re.compile(r"[-+]?[\d.]+\s*\D{1,6}"), "units behind them: take these out"),
 )
 
@@ -334,6 +386,16 @@ FORMS_OF_TIMES = (
 )
 
 
+# Forms that the dates of a file may be said to have, where rows break a rule.
+FORMS = {
+    DAY_FIRST: ("dmy",),
+    MONTH_FIRST: ("mdy",),
+    EITHER: ("dmy", "mdy"),
+    MONTH_ALONE: ("month",),
+    SERIAL: ("excel",),
+}
+
+
 def _times(times: Times, rule: str, cells: Iterable[Any]) -> Iterator[str]:
     """Form of cells that are no times, or none of the range."""
     found: dict[str, None] = {}
@@ -343,14 +405,18 @@ def _times(times: Times, rule: str, cells: Iterable[Any]) -> Iterator[str]:
             found[SERIALS] = None
         elif rule != NO_HOUR or not times.periodic:
             found.setdefault(next((words for form, words in FORMS_OF_TIMES if form.fullmatch(text)), ""), None)
+    forms = ["excel"] if SERIALS in found else [*FORMS.get(rule, ())]
+    # Months stand for their middles in a range of whole ones alone.
+    fit = forms and (rule != MONTH_ALONE or times.origin)
+    way = f"say so ({' or '.join(mention('form', repr(form)) for form in forms)}), or " if fit else ""
     for words in filter(None, found):
         if words == SERIALS:
             yield (
-                "Some are numbers such as Excel has for dates (days since the end of 1899): give these cells the "
+                f"Some are numbers such as Excel has for dates (days since the end of 1899): {way}give these cells the "
                 "format yyyy-mm-dd in Excel, and export again."
             )
         else:
-            yield f"Some are {words}: {ISO}."
+            yield f"Some are {words}: {way}{ISO}."
     if not [*filter(None, found)] and rule in (NO_TIME, NO_HOUR):
         clock = "; the hour of a day may be 17:30 alone" if times.periodic else ""
         yield f"A time is a number, or a text of the form of ISO 8601: {ISO}{clock}."
@@ -378,7 +444,11 @@ def plain(text: str) -> str:
 
 def _alike(cells: Iterable[Any], values: Sequence[str], option: str) -> Iterator[str]:
     """Reason that texts are not in the list, although something like them is."""
+    cells = [*cells]
     known, texts = {plain(value) for value in values}, {word(cell) for cell in cells}
+    if any(isinstance(cell, (bool, np.bool_)) for cell in cells):
+        yield f"Some are truth values, which are the texts True and False here: name them so ({option})."
+        return
     whole = {value.strip() for value in values}
     if any("," in text and {*(part.strip() for part in text.split(","))} <= whole for text in texts):
         yield f"Some hold commas, and stand in the list as several: put quotation marks around them ({option})."

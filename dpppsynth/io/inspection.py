@@ -27,7 +27,7 @@ from dpppsynth.spatial.marks import words
 from dpppsynth.spatial.tables.formats import as_path, is_csv, read_table, there
 from dpppsynth.spatial.tables.person_columns import label_remarks
 from dpppsynth.spatial.tables.points import described_columns, person_column
-from dpppsynth.spatial.tables.rows import Rows, examine_rows, fitting_crs, require_snap
+from dpppsynth.spatial.tables.rows import FAR, INFINITE, OUTSIDE, Rows, examine_rows, fitting_crs, require_snap
 from dpppsynth.spatial.tables.table import Table, guarded
 
 if TYPE_CHECKING:
@@ -153,10 +153,18 @@ def inspect_points(
     used = {count, by, x or "x", y or "y", *(() if described is None else described.names)}
     others = () if rows_are_persons else [name for name in table.columns if name not in used]
     said = [*remarks(read, broken, users), *label_remarks(table, user, others), *severed]
+    if skip_outside and _some_outside(table, domain, reading):
+        said.append(LEFT.format(mention("skip_outside", "True")))
     if is_csv(as_path(path)) and any(map(_spanning, map(table.cells, table.columns))):
         said.append(SPANNED)
     offending = np.logical_or.reduce([np.zeros(len(table), dtype=bool), *broken.values()])
     return Inspection(rules, report, tuple(said), len(table), int(offending.sum()))
+
+
+def _some_outside(table: Table, domain: Domain, reading: Mapping[str, Any]) -> bool:
+    """Whether some rows are left out because they have no place in the domain."""
+    rows = examine_rows(table, domain, **{**reading, "skip_outside": False})
+    return not {OUTSIDE, FAR, INFINITE}.isdisjoint(rows.broken)
 
 
 def _spanning(cells: Iterable[Any]) -> bool:
@@ -219,6 +227,10 @@ ENDS = re.compile(r"[\n\r]")
 SPANNED = (
     "Some cells hold line ends, so that the file has more lines than rows. Where such a cell is not meant, close its "
     "quotation mark, or the rows in it are lost."
+)
+LEFT = (
+    "Some rows have no place in the domain and would be left out, as {} says; without it the causes are told, such as "
+    "another CRS."
 )
 TWICE = "Some rows are alike in every column. A point that is listed twice counts twice."
 

@@ -84,7 +84,7 @@ class Background:
         shapes = shapely.force_2d(shapes[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))])
         source, target = table.crs, domain.crs
         if source is not None and target is None:
-            msg = f"background: {name} is in {crs_label(source)} and the domain has no CRS; give it one"
+            msg = f"background: {name} is in {crs_label(source)} and the domain has no CRS; take a file that names none"
             raise InputError(msg)
         if source is not None and target is not None and not same_crs(source, target):
             shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))

@@ -59,7 +59,8 @@ def write_intensity(
         exists.
     spacing : float, optional
         Side of the cells, or longest part of a street, in the domain's unit. Unless given: 1, 2 or 5 times a power of
-        ten, with at most 256 cells along the longer side of the window, or about 65 000 parts of streets.
+        ten, with at most 256 cells along the longer side of the window, or about 65 000 parts of streets, and of shapes
+        as many for all types and periods together.
     level : float
         Probability of the credible interval from ``lower`` to ``upper``.
     by : str or sequence of str
@@ -79,7 +80,9 @@ def write_intensity(
         msg = f"path: there is no folder {str(file.parent)!r}"
         raise InputError(msg)
     domain = release.domain
-    side = _round_spacing(domain) if spacing is None else positive("spacing", spacing)
+    # Shapes are many for programs that draw them; rows and bands are not.
+    layers = len(slices) if file.suffix.lower() in SHAPES else 1
+    side = _round_spacing(domain, layers) if spacing is None else positive("spacing", spacing)
     described = _Described(release, level, slices)
     with drafted(file, "it holds an intensity as it was being written.") as draft:
         if file.suffix.lower() in RASTER:
@@ -104,9 +107,12 @@ def require_surface(release: object, suffix: str) -> None:
         raise InputError(msg)
 
 
-def _round_spacing(domain: Domain) -> float:
-    """The spacing unless one is given."""
-    rough = domain.size / ALONG**2 if isinstance(domain, LinearNetwork) else _longer_side(domain) / ALONG
+def _round_spacing(domain: Domain, layers: int) -> float:
+    """The spacing unless one is given: the finest that makes `ALONG` by `ALONG` places, in all layers together."""
+    if isinstance(domain, LinearNetwork):
+        rough = domain.size * layers / ALONG**2
+    else:
+        rough = _longer_side(domain) * math.sqrt(layers) / ALONG
     return round_length(rough, least=True)
 
 
@@ -259,7 +265,8 @@ def _write_table(path: Path, places: _Places, described: _Described) -> None:
 def _write_shapes(path: Path, places: _Places, described: _Described) -> None:
     xy = places.xy[places.inside]
     if len(xy) * len(described.slices) > MOST_SHAPES:
-        msg = f"spacing: makes more than {MOST_SHAPES} shapes; take a larger {mention('spacing')}, or a .csv file"
+        wide = mention("spacing", f"{_round_spacing(described.release.domain, len(described.slices)):g}")
+        msg = f"spacing: makes more than {MOST_SHAPES} shapes; take a larger one ({wide}), or a .csv file"
         raise InputError(msg)
     layers = {}
     for part in described.slices:

@@ -112,3 +112,16 @@ def test_a_check_takes_the_line_of_a_release_and_names_the_next(points, tmp_path
     assert "skip_outside" in spoken(run("check", *words, "--skip-outside", code=2)).replace(
         "--skip-outside", "skip_outside"
     )
+
+
+def test_rows_are_left_out_where_their_number_is_secret_alone(tmp_path):
+    """As synthesize has it, and then no number of rows is said, for a screen may be logged."""
+    (tmp_path / "p.csv").write_text("x,y\n" + "5,5\n" * 37 + "50,5\n")
+    words = ("inspect", tmp_path / "p.csv", "--window", "0,0,10,10", "--skip-outside", "--private", tmp_path / "r")
+    plan = ("--mechanism", "laplace-tents", "--epsilon", 1)
+    assert "number of points is public" in spoken(run(*words, *plan, "--alpha", 1, code=2))
+    for more in ((), (*plan, "--relation", "add-remove", "--expected-n", 40)):
+        said = spoken(run(*words, *more))
+        assert "left out" in said
+        assert "37" not in said
+        assert "38" not in said

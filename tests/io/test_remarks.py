@@ -11,7 +11,7 @@ from support.command_line import run, spoken
 
 from dpppsynth.core.crs import crs_member, reproject
 from dpppsynth.core.errors import InputError
-from dpppsynth.io import inspect_points, read_pattern, read_synthetic, read_window, write_pattern
+from dpppsynth.io import inspect_points, read_batches, read_pattern, read_synthetic, read_window, write_pattern
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mark_space import Marks, Times, Types
 from dpppsynth.spatial.patterns import PointPattern
@@ -103,7 +103,7 @@ class TestCauses:
         document, path = {"type": "FeatureCollection", "features": [feature]}, tmp_path / "points.geojson"
         path.write_text(json.dumps(document))
         said = inspect_points(path, GRID, report_to=tmp_path, to_crs="EPSG:27700").remarks[0]
-        assert "assign it to the file (ogr2ogr -a_srs EPSG:27700" in said
+        assert "to the file (ogr2ogr -a_srs EPSG:27700" in said
         path.write_text(json.dumps(document | {"crs": crs_member("EPSG:27700")}))
         assert inspect_points(path, GRID, report_to=tmp_path, to_crs="EPSG:27700").ok
 
@@ -315,7 +315,9 @@ def test_command_line(tmp_path):
 def test_a_line_below_the_table_is_told_from_rows_of_other_lengths(tmp_path):
     said = "They are the last rows: take a sum or a remark"
     assert said in remarks_on(tmp_path, "x,y\n1,1\n2,2\nTotal: 2\n")
-    assert said not in remarks_on(tmp_path, "x,y\n1,1\n2\n2,2\nTotal: 2\n")
+    others = remarks_on(tmp_path, "x,y\n1,1\n2\n2,2\nTotal: 2\n")
+    assert f"'wrong number of fields': {said}" not in others
+    assert f"'not a number': {said}" in others
 
 
 @pytest.mark.parametrize(
@@ -373,3 +375,101 @@ def test_points_too_far_away_to_be_placed_are_outside(tmp_path):
     assert (found.rules, found.offending) == (("missing coordinate",), 1)
     (tmp_path / "p.csv").write_text("x,y\n1,1\n1e15,2\ninf,2\n11,2\n")
     assert read_pattern(tmp_path / "p.csv", PLAIN, skip_outside=True).xy.tolist() == [[1.0, 1.0]]
+
+
+class TestRemediesThatHelp:
+    """What a remark tells the custodian to do makes the file pass, and nothing is blamed that is not the cause."""
+
+    def test_points_beside_a_window_at_the_origin(self, tmp_path):
+        """Near 0 other units and signs lie in the window too: points just outside are not in kilometres or mirrored."""
+        for rows in ("10.5,5\n", "-0.5,5\n", "5,-0.5\n"):
+            said = remarks_on(tmp_path, "x,y\n5,5\n" + rows)
+            assert not said, said
+        assert "In kilometres" in remarks_on(tmp_path, "x,y\n4000,5000\n")
+        assert "sign of x" in remarks_on(tmp_path, "x,y\n-530000,180000\n", GRID)
+
+    def test_some_rows_are_mended_alone(self, tmp_path):
+        rows = "x,y\n180000,530000\n"
+        assert "these rows alone" in remarks_on(tmp_path, rows + GOOD, GRID)
+        assert "these rows alone" not in remarks_on(tmp_path, rows, GRID)
+        # A tolerance is an option that leaves the others as they are.
+        assert "these rows alone" not in remarks_on(tmp_path, "x,y\n549999,200000.0000001\n" + GOOD, GRID)
+
+    def test_degrees_in_a_file_that_names_another_system(self, tmp_path):
+        """No argument contradicts a file, so that none is named; what is named makes it pass."""
+        feature = {"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [-0.1, 51.5]}}
+        document, path = {"type": "FeatureCollection", "features": [feature]}, tmp_path / "points.geojson"
+        path.write_text(json.dumps(document | {"crs": crs_member("EPSG:27700")}))
+        (said,) = inspect_points(path, GRID, report_to=tmp_path).remarks
+        assert "ogr2ogr -a_srs EPSG:4326" in said
+        assert "crs='EPSG:4326'" not in said
+        path.write_text(json.dumps(document | {"crs": crs_member("EPSG:4326")}))
+        assert inspect_points(path, GRID, report_to=tmp_path, to_crs="EPSG:27700").ok
+
+    @pytest.mark.parametrize(
+        ("time", "form"),
+        [("31/12/2024", "dmy"), ("12/31/2024", "mdy"), ("05/06/2024", "mdy"), ("2024-12", "month"), ("45292", "excel")],
+    )
+    def test_the_form_of_dates_that_is_named_is_taken(self, time, form, tmp_path):
+        text = f"x,y,when\n1,1,{time}\n"
+        assert f"form={form!r}" in remarks_on(tmp_path, text, described=DATES)
+        said_so = Marks(times=Times.between("when", "2024-01-01", "2025-01-01", form=form))
+        assert inspect_points(tmp_path / "points.csv", PLAIN, report_to=tmp_path, described=said_so).ok
+
+    def test_a_time_zone_is_asked_for(self, tmp_path):
+        text = "x,y,when\n1,1,2024-05-01T10:00Z\n"
+        assert "zone='Europe/London'" in remarks_on(tmp_path, text, described=DATES)
+        there = Marks(times=Times.between("when", "2024-01-01", "2025-01-01", zone="Europe/London"))
+        assert not remarks_on(tmp_path, text, described=there)
+
+    def test_a_sum_below_the_table(self, tmp_path):
+        assert "They are the last rows" in remarks_on(tmp_path, "x,y\n1,1\n2,2\nTotal,2\n")
+        assert "last rows" not in remarks_on(tmp_path, "x,y\n1,1\nTotal,2\n2,2\n")
+
+    def test_rows_that_are_left_out_are_told(self, tmp_path):
+        """A wrong CRS would leave out every row without a word."""
+        said = remarks_on(tmp_path, "x,y\n5,5\n500,5\n", skip_outside=True)
+        assert "would be left out, as skip_outside=True says" in said
+        assert not remarks_on(tmp_path, "x,y\n5,5\n", skip_outside=True)
+
+
+class TestOtherFormats:
+    @pytest.mark.parametrize(
+        ("name", "remedy"),
+        [("p.tsv", "end in .csv, and say separator='\\t'"), ("p.xlsx", "save the sheet as CSV"), ("p.fgb", "ogr2ogr")],
+    )
+    def test_what_to_do_with_them(self, name, remedy, tmp_path):
+        (tmp_path / name).write_text("x\ty\n1\t1\n")
+        with pytest.raises(InputError, match=re.escape(remedy)):
+            inspect_points(tmp_path / name, PLAIN, report_to=tmp_path)
+        if name == "p.tsv":
+            (tmp_path / name).rename(tmp_path / "p.csv")
+            assert inspect_points(tmp_path / "p.csv", PLAIN, report_to=tmp_path, separator="\t").ok
+
+    def test_parquet_without_geometries(self, tmp_path):
+        pd.DataFrame({"x": [1.0], "y": [1.0]}).to_parquet(tmp_path / "p.parquet")
+        with pytest.raises(InputError, match="Parquet without geometries"):
+            inspect_points(tmp_path / "p.parquet", PLAIN, report_to=tmp_path)
+        with pytest.raises(InputError, match="Parquet without geometries"):
+            list(read_batches(tmp_path / "p.parquet", PLAIN))
+
+
+def test_truth_values_are_named_as_levels_are_written(tmp_path):
+    """GeoJSON has true and SQL 1, and no text of the file can be written otherwise."""
+    feature = {"type": "Feature", "properties": {"lit": True}, "geometry": {"type": "Point", "coordinates": [5, 5]}}
+    path = tmp_path / "p.geojson"
+    document = {"type": "FeatureCollection", "features": [feature]} | {"crs": crs_member("EPSG:27700")}
+    path.write_text(json.dumps(document))
+    window = Window.rectangle(0, 0, 10, 10, "EPSG:27700")
+    (said,) = inspect_points(path, window, report_to=tmp_path, by="lit", levels=["true"]).remarks
+    assert "texts True and False" in said
+    assert inspect_points(path, window, report_to=tmp_path, by="lit", levels=["True"]).ok
+
+
+def test_the_system_that_a_domain_lacks_is_named(tmp_path):
+    feature = {"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [5, 5]}}
+    path = tmp_path / "p.geojson"
+    document = {"type": "FeatureCollection", "features": [feature]} | {"crs": crs_member("EPSG:27700")}
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="crs='EPSG:27700'"):
+        read_pattern(path, PLAIN)

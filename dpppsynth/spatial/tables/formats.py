@@ -35,6 +35,13 @@ SUFFIXES = (".csv", ".csv.gz", ".geojson", ".json", ".gpkg", ".parquet", ".shp")
 # A layer of a GeoPackage, behind the name of the file.
 LAYERED = re.compile(r"(.*?\.gpkg):(.+)", re.IGNORECASE | re.DOTALL)
 CONVERT = "convert it: ogr2ogr new.gpkg FILE"
+# What to do with files of other formats.
+REMEDIES = {
+    **dict.fromkeys(
+        (".tsv", ".tab", ".txt", ".dat"), "let the name of a table of texts end in .csv, and say {separator}"
+    ),
+    **dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "save the sheet as CSV"),
+}
 KINDS = {".parquet": "GeoParquet", ".shp": "Shapefile", ".gpkg": "GeoPackage"}
 
 
@@ -142,7 +149,9 @@ def checked_path(path: str | Path) -> Path:
     """The path of a file, refused if it does not exist or its format is unknown."""
     source = as_path(path)
     if source.suffix.lower() not in SUFFIXES and not is_csv(source):
-        msg = f"path: the format must be one of {', '.join(SUFFIXES)}; got {source.suffix[:20] or 'no suffix'!r}"
+        remedy = REMEDIES.get(source.suffix.lower(), CONVERT).format(separator=mention("separator", repr("\t")))
+        got = repr(source.suffix[:20] or "no suffix")
+        msg = f"path: the format must be one of {', '.join(SUFFIXES)}; got {got}. Otherwise {remedy}"
         raise InputError(msg)
     if not there(source, Path.is_file):
         msg = f"path: there is no file {str(source)!r}"

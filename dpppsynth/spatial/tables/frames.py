@@ -112,6 +112,7 @@ def read_geoparquet(source: Path, *, rows: bool = True) -> Table:
     import pyarrow.parquet
 
     with source.open("rb") as stream:
+        _require_geometries(stream, source.name)
         if not rows:
             return from_geodataframe(_empty(stream))
         empty = _one_geometry(stream)
@@ -130,6 +131,7 @@ def read_geoparquet_batches(source: Path) -> Iterator[Table]:
     import pyarrow.parquet
 
     with source.open("rb") as stream:
+        _require_geometries(stream, source.name)
         empty = _one_geometry(stream)
         if empty is None:
             yield read_geoparquet(source)
@@ -141,6 +143,17 @@ def read_geoparquet_batches(source: Path) -> Iterator[Table]:
             yield from_arrow(pa.Table.from_batches([batch]), name, empty.crs)
         if not found:
             yield from_geodataframe(empty)
+
+
+def _require_geometries(stream: Any, name: str) -> None:
+    """Refuse a Parquet file without geometries, with an InputError; the stream stands at its start again."""
+    import pyarrow.parquet
+
+    metadata = pyarrow.parquet.read_schema(stream).metadata or {}
+    stream.seek(0)
+    if b"geo" not in metadata:
+        msg = f"path: {name} is Parquet without geometries; write its coordinates as points of GeoParquet, or it as CSV"
+        raise InputError(msg)
 
 
 def _one_geometry(stream: Any) -> geopandas.GeoDataFrame | None:

@@ -139,10 +139,9 @@ def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRS
         return None
     if target is None:
         projected_crs(table.crs)
-        msg = (
-            f"crs: the points are in {crs_label(table.crs)} but the domain has no CRS; give the domain one "
-            f"({mention('crs')})"
-        )
+        label = crs_label(table.crs)
+        code = "" if label == NAMELESS else repr(label)
+        msg = f"crs: the points are in {label} but the domain has no CRS; give the domain one ({mention('crs', code)})"
         raise InputError(msg)
     if not same_crs(table.crs, target):
         label = crs_label(target)
