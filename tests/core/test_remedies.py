@@ -20,6 +20,7 @@ from support.command_line import run, spoken
 
 import dpppsynth
 from dpppsynth.cli.program import COMMANDS, GROUPS, NAMED, loaded
+from dpppsynth.contract.mark_settings import DESCRIBED
 from dpppsynth.core.crs import reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
@@ -98,7 +99,7 @@ def test_arguments_that_are_mentioned_have_options():
 
 
 # Arguments of functions alone, or named by their options otherwise.
-IN_PYTHON: set[str] = set(NAMED)
+IN_PYTHON: set[str] = set(NAMED) | {each.argument for each in DESCRIBED if each.argument}
 
 
 def test_codes_of_coordinate_systems_exist_and_none_is_advice_for_everywhere():

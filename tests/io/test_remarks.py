@@ -378,7 +378,7 @@ def test_points_too_far_away_to_be_placed_are_outside(tmp_path):
 
 
 class TestRemediesThatHelp:
-    """What a remark tells the custodian to do makes the file pass, and nothing is blamed that is not the cause."""
+    """Remedies make the file pass, and nothing is blamed that is not the cause."""
 
     def test_points_beside_a_window_at_the_origin(self, tmp_path):
         """Near 0 other units and signs lie in the window too: points just outside are not in kilometres or mirrored."""
