@@ -126,11 +126,13 @@ ASSUMPTIONS = {
     "points-per-person": "No person has more than {most} points in the pattern.",
     "positions-as-given": (
         "Positions are the coordinates handed to the software, or within a public tolerance the nearest ones in the "
-        "window; errors made earlier (geocoding, rounding) are not covered."
+        "window; where their number is secret, points outside may have been left out, and the promise is about those "
+        "inside. Errors made earlier (geocoding, rounding) are not covered."
     ),
     "positions-on-network": (
-        "Positions are those on the network; errors made earlier (geocoding, the choice of the nearest edge) are "
-        "not covered."
+        "Positions are those on the network; where their number is secret, points off it may have been left out, and "
+        "the promise is about the others. Errors made earlier (geocoding, the choice of the nearest edge) are not "
+        "covered."
     ),
     "proximal-steps-solved": "Every proximal step was solved to the precision of the solver.",
     "public-bandwidth": "Bandwidth and number of patterns are public and were fixed beforehand.",
