@@ -412,7 +412,7 @@ class TestGeometryFiles:
 
     def test_parquet_without_geometry(self, tmp_path):
         pd.DataFrame({"x": [529123.4]}).to_parquet(tmp_path / "a.parquet")
-        assert "cannot be read as GeoParquet" in refused(read_pattern, tmp_path / "a.parquet", WINDOW)
+        assert "is Parquet without geometries" in refused(read_pattern, tmp_path / "a.parquet", WINDOW)
 
     def test_geopackage_with_several_layers(self, tmp_path):
         frame = geopandas.GeoDataFrame(geometry=[shapely.Point(529200, 181000)], crs=27700)
