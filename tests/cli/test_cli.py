@@ -679,7 +679,7 @@ class TestPlot:
             for ax in drawn
             for marks in ax.collections
         ]
-        assert {("ε = 1", N), ("year 2021", 80), ("year 2022", N - 80)} <= set(shown)
+        assert {("", N), ("year 2021", 80), ("year 2022", N - 80)} <= set(shown)
 
     def test_distances_are_straight_in_a_window(self, public, tmp_path):
         with pictures_drawn() as drawn:

@@ -39,11 +39,28 @@ from dpppsynth.models.marked_fields import MarkedPrior, clock_field
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.models.spline_fields import SplineLattice, SplinePlaces
 from dpppsynth.spatial.covariates import Design
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.mesh import Floats, Mesh
 
 # Nodes of B-splines along a side, at most.
 MOST_NODES = 1000
+# Values of the field up to which its nodes lie at half the spacing of the tents, where there are no times.
+FEW_VALUES = 8_000
+# Builders of meshes of a regular grid's triangles or squares, over windows and over streets.
+REGULAR = ("regular", "trace")
+
+
+def field_nodes(tents: Mesh, marks: Marks) -> tuple[int, int] | None:
+    """Nodes along x and y of the B-splines behind tents: the tents' own, or at half their spacing where they are few.
+
+    None where the tents' mesh is not regular.
+    """
+    if tents.recipe["builder"] not in REGULAR:
+        return None
+    (types, hats), (nx, ny) = marks.shape, tents.recipe["shape"]
+    parts = 2 if hats == 1 and 4 * types * len(tents.vertices) <= FEW_VALUES else 1
+    return parts * (nx - 1) + 1, parts * (ny - 1) + 1
 
 
 class GridInference(FieldInference):
@@ -277,11 +294,13 @@ class MarkedInference(GridInference, AveragedInference):
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: AnyOffset | None) -> Self:
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
         marked = cast(MarkedMasses, plan)
+        lattice = None if stated["lattice"] is None else tuple(stated["lattice"])
+        require(lattice == field_nodes(marked.mesh, marked.marks), "its nodes are those of the rule")
         return cls(
             grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks, offset),
             **cls.stated_settings(stated),
             covariates=covariates_of(stated),
-            lattice=None if stated["lattice"] is None else tuple(stated["lattice"]),
+            lattice=lattice,
         )
 
 

@@ -43,7 +43,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.mechanisms.marked.bound import change_of_marks, require_kept, require_told
-from dpppsynth.mechanisms.marked.inference import MarkedInference
+from dpppsynth.mechanisms.marked.inference import REGULAR, MarkedInference, field_nodes
 from dpppsynth.mechanisms.marked.intensity import MarkedMesh
 from dpppsynth.mechanisms.marked.moved_inference import MarkedMovesInference
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
@@ -74,10 +74,6 @@ from dpppsynth.spatial.offset import require_offset
 HOLDS = 3.0
 # Numbers at most, for minutes of inference, and vertices along a side.
 MOST_BY_RULE, SIDES = 20_000, range(4, 61)
-# Values of the field up to which its nodes lie at half the spacing of the tents, where there are no times.
-FEW_VALUES = 8_000
-# Builders of meshes of a regular grid's triangles or squares, over windows and over streets.
-REGULAR = ("regular", "trace")
 
 
 def tents_by_rule(domain: Domain, marks: Marks, n: float, epsilon: float, relation: CappedRelation) -> Mesh:
@@ -109,18 +105,6 @@ def field_mesh(tents: Mesh, marks: Marks) -> Mesh:
         return refine(tents, times)
     nx, ny = tents.recipe["shape"]
     return trace_mesh(tents.domain, shape=(times * (nx - 1) + 1, times * (ny - 1) + 1))  # type: ignore[arg-type]
-
-
-def field_nodes(tents: Mesh, marks: Marks) -> tuple[int, int] | None:
-    """Nodes along x and y of the B-splines behind tents: the tents' own, or at half their spacing where they are few.
-
-    None where the tents' mesh is not regular.
-    """
-    if tents.recipe["builder"] not in REGULAR:
-        return None
-    (types, hats), (nx, ny) = marks.shape, tents.recipe["shape"]
-    parts = 2 if hats == 1 and 4 * types * len(tents.vertices) <= FEW_VALUES else 1
-    return parts * (nx - 1) + 1, parts * (ny - 1) + 1
 
 
 # Sizes of the parts of the field that are averaged over, as in `MarkedPrior`, and the range of curves of times as a
