@@ -287,20 +287,15 @@ class MarkedInference(GridInference, AveragedInference):
     def public_numbers(self) -> JsonObject:
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in self.averaged}}
 
-    def to_dict(self) -> JsonObject:
-        return super().to_dict() | {"lattice": None if self.lattice is None else list(self.lattice)}
-
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: AnyOffset | None) -> Self:
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
         marked = cast(MarkedMasses, plan)
-        lattice = None if stated["lattice"] is None else tuple(stated["lattice"])
-        require(lattice == field_nodes(marked.mesh, marked.marks), "its nodes are those of the rule")
         return cls(
             grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks, offset),
             **cls.stated_settings(stated),
             covariates=covariates_of(stated),
-            lattice=lattice,
+            lattice=field_nodes(marked.mesh, marked.marks),
         )
 
 
