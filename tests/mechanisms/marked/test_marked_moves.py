@@ -5,7 +5,7 @@ Statistical thresholds have a false-alarm rate below 1e-6; seeds are fixed.
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -13,6 +13,18 @@ import pytest
 from scipy import stats
 from support.cases import SQUARE
 from support.command_line import run, spoken
+from support.moved_marks import (
+    ALONE,
+    KINDS,
+    MARKS,
+    LessNoise,
+    assert_found_by_day_and_night,
+    moved_marks,
+    p_value_of_thefts,
+    stating,
+    thefts_by_day,
+    typed,
+)
 from support.seams import one_prior, recorded
 
 from dpppsynth import (
@@ -40,9 +52,6 @@ from dpppsynth.privacy import verify
 from dpppsynth.privacy.truncated.lattice_noise import move
 from dpppsynth.spatial.offset import Offset
 
-KINDS = Types("offence", ["burglary", "theft"])
-MARKS = Marks(KINDS, Times.day("hour", hats=4))
-ALONE = Marks(KINDS)
 STILL = AlphaNeighbours(25.0, time="public", types="public")
 TYPES = AlphaNeighbours(25.0, types="public")
 N = 600
@@ -54,12 +63,7 @@ def original(n=N, seed=3):
     rng = np.random.default_rng(seed)
     theft = rng.random(n) < 0.6
     xy = np.column_stack([np.clip(rng.normal(np.where(theft, 700, 250), 100), 0, 1000), rng.uniform(0, 1000, n)])
-    hour = rng.normal(np.where(theft, 14, 2), 2.5) % 24
-    return PointPattern(xy, SQUARE, {"offence": np.where(theft, "theft", "burglary"), "hour": hour})
-
-
-def typed(pattern):
-    return PointPattern(pattern.xy, SQUARE, {"offence": pattern.marks["offence"]})
+    return PointPattern(xy, SQUARE, thefts_by_day(theft, rng))
 
 
 def moves(epsilon=1.0, relation=STILL, marks=MARKS, shape=(11, 11), n=N):
@@ -116,18 +120,7 @@ class TestMeasure:
         assert draw.keywords["bound"] == math.inf
 
     def test_of_a_type_follows_the_law(self):
-        """Chi-square of the second type's counts, by chances that the audit has of its own."""
-        n, place = 20_000, np.array([430.0, 512.0])
-        plan = moves(2.0, TYPES, ALONE, (21, 21), n)
-        kinds = np.where(np.arange(n) % 2 == 0, "burglary", "theft")
-        found = plan.measure(PointPattern(np.tile(place, (n, 1)), SQUARE, {"offence": kinds}))
-        lattice = found.lattice.reshape(2, -1)[1]
-        chance = node_chances(plan, place, 1).reshape(2, -1)
-        assert (chance[0] == 0).all()
-        common = chance[1] * n / 2 > 10
-        expected = np.append(chance[1][common], 1 - chance[1][common].sum()) * n / 2
-        seen = np.append(lattice[common], n / 2 - lattice[common].sum())
-        assert stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), len(seen) - 1) > ALARM
+        assert p_value_of_thefts(moves(2.0, TYPES, ALONE, (21, 21), 20_000), [430.0, 512.0]) > ALARM
 
     def test_of_many_batches_is_that_of_all(self, monkeypatch):
         plan, pattern = moves(), original()
@@ -291,19 +284,12 @@ class TestChoice:
 @cache
 def made(epsilon=6.0, marks=MARKS, relation=STILL, **settings):
     pattern = original(2500) if marks is MARKS else typed(original(2500))
-    fine = {"spacing": 40.0} | settings
-    return MarkedSynthesizer(epsilon, marks=marks, relation=relation, mechanism="moved", **fine).release(pattern, 1)
+    return moved_marks(epsilon, relation, marks, **{"spacing": 40.0} | settings).release(pattern, 1)
 
 
 class TestRelease:
     def test_learns_who_is_where_when(self):
-        release = made()
-        west, east = np.array([[250.0, 500.0]]), np.array([[700.0, 500.0]])
-        for place, kind, hour in ((west, "burglary", 2.0), (east, "theft", 14.0)):
-            here = release.intensity(place, time=hour, type=kind)
-            other = "theft" if kind == "burglary" else "burglary"
-            assert here > 5 * release.intensity(place, time=(hour + 12) % 24, type=kind)
-            assert here > 5 * release.intensity(place, time=hour, type=other)
+        assert_found_by_day_and_night(made(), west=(250.0, 500.0), east=(700.0, 500.0))
 
     def test_marginals_hold_the_public_numbers(self):
         """Types are counted exactly; half a standard deviation of a binomial number is 12."""
@@ -341,16 +327,8 @@ class TestRelease:
         slope = (xy[:, 1] - 500) / np.std(np.linspace(0, 1000, 41))
         xy = xy[rng.random(len(xy)) < np.exp(0.5 * slope - 1)][:3000]
         marked = PointPattern(xy, SQUARE, {"offence": np.where(np.arange(3000) % 3 == 0, "burglary", "theft")})
-        settings = MarkedSynthesizer(
-            5.0,
-            marks=ALONE,
-            relation=TYPES,
-            mechanism="moved",
-            spacing=40.0,
-            offset=west,
-            covariates={"north": lambda at: np.asarray(at)[:, 1]},
-        )
-        release = settings.release(marked, 2)
+        north = {"north": lambda at: np.asarray(at)[:, 1]}
+        release = moved_marks(5.0, TYPES, ALONE, spacing=40.0, offset=west, covariates=north).release(marked, 2)
         assert release.intensity([[900.0, 500.0]], type="theft") == 0
         drawn = release.effects.per_unit("north") * np.std(np.linspace(0, 1000, 41))
         assert abs(drawn.mean() - 0.5) < 5 * drawn.std()
@@ -360,8 +338,11 @@ class TestRelease:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A release with secret randomness."""
-    settings = MarkedSynthesizer(3.0, marks=MARKS, relation=STILL, mechanism="moved", spacing=100.0)
-    return settings.release(original()).save(tmp_path_factory.mktemp("moves") / "public", patterns=1, rng=1)
+    return (
+        moved_marks(3.0, STILL, spacing=100.0)
+        .release(original())
+        .save(tmp_path_factory.mktemp("moves") / "public", patterns=1, rng=1)
+    )
 
 
 class TestFiles:
@@ -396,35 +377,12 @@ class TestFiles:
         ids=str,
     )
     def test_other_parameters_do_not_verify(self, folder, tmp_path, path, value):
-        import shutil
-
-        changed = shutil.copytree(folder, tmp_path / "out")
-        certificate = json.loads((changed / "certificate.json").read_text())
-        place = certificate["parameters"]
-        for name in path[:-1]:
-            place = place[name]
-        place[path[-1]] = value
-        (changed / "certificate.json").write_text(json.dumps(certificate))
-        assert not verify(changed).holds
-
-
-@dataclass(frozen=True)
-class Broken:
-    """Runs that do not keep the claim of `plan`."""
-
-    plan: MarkedMoves
-    factor: float
-
-    def __call__(self, pattern):
-        plan = self.plan
-        moved = move(pattern.positions, epsilon=self.factor * plan.rate, bound=math.inf, step=plan.noise.step)
-        return PrivateStatistic(plan, plan.counted(moved, plan.levels_of(pattern)), "broken", False)
+        assert not verify(stating(folder, tmp_path / "out", path, value)).holds
 
 
 def far_target(n=20, k=1):
     relation = AlphaNeighbours(300.0, time="public", types="public", max_points_per_person=k)
-    settings = MarkedSynthesizer(1.0, marks=MARKS, relation=relation, mechanism="moved", spacing=100.0)
-    return target_of(settings, SQUARE, n=n)
+    return target_of(moved_marks(1.0, relation, spacing=100.0), SQUARE, n=n)
 
 
 class TestAudit:
@@ -437,11 +395,11 @@ class TestAudit:
     @pytest.mark.parametrize(("factor", "trials"), [(4.0, 500), (1e9, 100)], ids=["a quarter of the noise", "none"])
     def test_finds_too_little_noise(self, factor, trials):
         made = far_target(n=3)
-        assert audit(replace(made, run=Broken(made.run.plan, factor)), trials=trials).violated
+        assert audit(replace(made, run=LessNoise(made.run.plan, factor)), trials=trials).violated
 
     def test_the_law_of_too_little_noise_is_that_of_the_runs(self):
         made = far_target(n=5)
-        run, ratio = Broken(made.run.plan, 2.0), made.statistics[0].features
+        run, ratio = LessNoise(made.run.plan, 2.0), made.statistics[0].features
         for pattern, scores in zip(made.pair, made.weakened(2.0), strict=True):
             seen = [ratio(run(pattern)) for _ in range(300)]
             assert stats.ks_2samp(seen, scores).pvalue > ALARM
@@ -523,8 +481,7 @@ def test_windows_that_are_not_convex_have_no_points_in_their_holes():
     xy = rng.uniform(0, 1, (3000, 2)) * (1000, 800)
     xy = xy[ring.contains(xy)][:1200]
     pattern = PointPattern(xy, ring, {"offence": np.where(np.arange(1200) % 2 == 0, "burglary", "theft")})
-    settings = MarkedSynthesizer(1.0, marks=ALONE, relation=TYPES, mechanism="moved", spacing=50.0)
-    release = settings.release(pattern, 1)
+    release = moved_marks(1.0, TYPES, ALONE, spacing=50.0).release(pattern, 1)
     assert ring.contains(release.sample(1, 1)[0].xy).all()
     near = np.array([[280.0, 400.0], [520.0, 400.0], [400.0, 280.0], [400.0, 520.0]])
     assert release.intensity(near).mean() * ring.area / 1200 == pytest.approx(1.0, abs=0.3)

@@ -4,15 +4,24 @@ What holds on windows alike is tested in `test_marked_moves.py`. Statistical thr
 1e-6; seeds are fixed.
 """
 
-import json
 import math
-import shutil
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from scipy import stats
+from support.moved_marks import (
+    ALONE,
+    KINDS,
+    MARKS,
+    LessNoise,
+    assert_found_by_day_and_night,
+    moved_marks,
+    p_value_of_thefts,
+    stating,
+    thefts_by_day,
+    typed,
+)
 from support.seams import one_prior, recorded
 
 from dpppsynth import (
@@ -23,14 +32,11 @@ from dpppsynth import (
     Marks,
     Offset,
     PointPattern,
-    Times,
     Types,
     load_release,
 )
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.targets import target_of
-from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.audits.moved_counts import node_chances
 from dpppsynth.contract.moved_counts import MovedCounts
 from dpppsynth.contract.rules import network_rules
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
@@ -45,8 +51,6 @@ PLACES = STEP * np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing=
 NUMBER = np.arange(SIDE**2).reshape(SIDE, SIDE)
 EDGES = np.concatenate([np.stack([m[:-1].ravel(), m[1:].ravel()], axis=1) for m in (NUMBER, NUMBER.T)])
 NETWORK = LinearNetwork(PLACES, EDGES)
-KINDS = Types("offence", ["burglary", "theft"])
-MARKS, ALONE = Marks(KINDS, Times.day("hour", hats=4)), Marks(KINDS)
 STILL, TYPES = AlphaNeighbours(20.0, time="public", types="public"), AlphaNeighbours(20.0, types="public")
 N, ALARM = 600, 1e-6
 
@@ -59,13 +63,7 @@ def original(n=N, seed=3):
     west, east = (np.exp(-(((middle - at) / 150) ** 2) / 2) * NETWORK.lengths for at in (100, 650))
     edge = np.where(theft, *(rng.choice(len(middle), n, p=each / each.sum()) for each in (east, west)))
     bare = NETWORK.pattern(edge, rng.random(n))
-    hour = rng.normal(np.where(theft, 14, 2), 2.5) % 24
-    marks = {"offence": np.where(theft, "theft", "burglary"), "hour": hour}
-    return PointPattern.at(bare.positions, NETWORK, marks)
-
-
-def typed(pattern):
-    return PointPattern.at(pattern.positions, NETWORK, {"offence": pattern.marks["offence"]})
+    return PointPattern.at(bare.positions, NETWORK, thefts_by_day(theft, rng))
 
 
 def moves(epsilon=1.0, relation=STILL, marks=MARKS, shape=(11, 11), n=N):
@@ -97,16 +95,7 @@ class TestStatistic:
         assert (found.sum(axis=2).ravel() == levels).all()
 
     def test_of_a_type_follows_the_law(self):
-        """Chi-square of the second type's counts, by chances that the audit has of its own."""
-        n, plan = 20_000, moves(2.0, TYPES, ALONE, (21, 21), 20_000)
-        place = np.tile([[2.0, 100.0]], (n, 1))
-        kinds = np.where(np.arange(n) % 2 == 0, "burglary", "theft")
-        lattice = plan.measure(PointPattern.at(place, NETWORK, {"offence": kinds})).lattice.reshape(2, -1)[1]
-        chance = node_chances(plan, NETWORK.coordinates(place[:1])[0], 1).reshape(2, -1)[1]
-        common = chance * n / 2 > 10
-        expected = np.append(chance[common], 1 - chance[common].sum()) * n / 2
-        seen = np.append(lattice[common], n / 2 - lattice[common].sum())
-        assert stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), len(seen) - 1) > ALARM
+        assert p_value_of_thefts(moves(2.0, TYPES, ALONE, (21, 21), 20_000), [2.0, 100.0]) > ALARM
 
     def test_promise_is_that_of_points_moved_off_streets(self):
         """Rounding of coordinates along edges included, which a window's rate leaves out."""
@@ -152,19 +141,12 @@ class TestChoice:
 @cache
 def made(epsilon=6.0, marks=MARKS, relation=STILL, **settings):
     pattern = original(1500) if marks is MARKS else typed(original(1500))
-    fine = {"spacing": 25.0} | settings
-    return MarkedSynthesizer(epsilon, marks=marks, relation=relation, mechanism="moved", **fine).release(pattern, 1)
+    return moved_marks(epsilon, relation, marks, **{"spacing": 25.0} | settings).release(pattern, 1)
 
 
 class TestRelease:
     def test_learns_who_is_where_when(self):
-        release = made()
-        west, east = np.array([[0.0, 400.0]]), np.array([[750.0, 400.0]])
-        for place, kind, hour in ((west, "burglary", 2.0), (east, "theft", 14.0)):
-            here = release.intensity(place, time=hour, type=kind)
-            other = "theft" if kind == "burglary" else "burglary"
-            assert here > 5 * release.intensity(place, time=(hour + 12) % 24, type=kind)
-            assert here > 5 * release.intensity(place, time=hour, type=other)
+        assert_found_by_day_and_night(made(), west=(0.0, 400.0), east=(750.0, 400.0))
 
     def test_draws_points_of_types_and_hours_along_the_streets(self):
         pattern = made().sample(1, 1, fixed_n=True)[0]
@@ -190,16 +172,8 @@ class TestRelease:
         kept = np.flatnonzero(lived & (rng.random(len(high)) < np.exp(0.8 * high - 1.3)))[:4000]
         kinds = {"offence": np.where(np.arange(len(kept)) % 3 == 0, "burglary", "theft")}
         pattern = PointPattern.at(xy.positions[kept], NETWORK, kinds)
-        settings = MarkedSynthesizer(
-            5.0,
-            marks=ALONE,
-            relation=TYPES,
-            mechanism="moved",
-            spacing=15.0,
-            offset=south,
-            covariates={"east": lambda at: np.asarray(at)[:, 0]},
-        )
-        release = settings.release(pattern, 2)
+        east = {"east": lambda at: np.asarray(at)[:, 0]}
+        release = moved_marks(5.0, TYPES, ALONE, spacing=15.0, offset=south, covariates=east).release(pattern, 2)
         assert release.intensity([[250.0, 700.0]], type="theft") == 0
         drawn = 250 * release.effects.per_unit("east")
         assert abs(drawn.mean() - 0.8) < 5 * drawn.std()
@@ -208,8 +182,11 @@ class TestRelease:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A release with secret randomness."""
-    settings = MarkedSynthesizer(3.0, marks=MARKS, relation=STILL, mechanism="moved", spacing=100.0)
-    return settings.release(original()).save(tmp_path_factory.mktemp("moves") / "public", patterns=1, rng=1)
+    return (
+        moved_marks(3.0, STILL, spacing=100.0)
+        .release(original())
+        .save(tmp_path_factory.mktemp("moves") / "public", patterns=1, rng=1)
+    )
 
 
 class TestFiles:
@@ -232,21 +209,13 @@ class TestFiles:
     )
     def test_other_parameters_do_not_verify(self, folder, tmp_path, path, value):
         """A rate of 1 / 20 is that of a window: it leaves out by how much coordinates along edges are rounded."""
-        changed = shutil.copytree(folder, tmp_path / "out")
-        certificate = json.loads((changed / "certificate.json").read_text())
-        place = certificate["parameters"]
-        for name in path[:-1]:
-            place = place[name]
-        place[path[-1]] = value
-        (changed / "certificate.json").write_text(json.dumps(certificate))
-        assert not verify(changed).holds
+        assert not verify(stating(folder, tmp_path / "out", path, value)).holds
 
 
 class TestAudit:
     def target(self, n):
         relation = AlphaNeighbours(200.0, time="public", types="public")
-        settings = MarkedSynthesizer(1.0, marks=MARKS, relation=relation, mechanism="moved", spacing=100.0)
-        return target_of(settings, NETWORK, n=n)
+        return target_of(moved_marks(1.0, relation, spacing=100.0), NETWORK, n=n)
 
     def test_stays_below_the_claim(self):
         result = audit(self.target(20), trials=300)
@@ -255,12 +224,4 @@ class TestAudit:
 
     def test_finds_too_little_noise(self):
         made = self.target(3)
-        plan = made.run.plan
-
-        def weak(pattern):
-            at = NETWORK.coordinates(pattern.positions)
-            moved = move(at, epsilon=4 * plan.rate, bound=math.inf, step=plan.noise.step)
-            return PrivateStatistic(plan, plan.counted(moved, plan.levels_of(pattern)), "broken", False)
-
-        weak.plan = plan
-        assert audit(replace(made, run=weak), trials=500).violated
+        assert audit(replace(made, run=LessNoise(made.run.plan, 4.0)), trials=500).violated
