@@ -1,4 +1,4 @@
-"""Groups of tests that share one process (`pytest -n ... --dist loadgroup`).
+"""Files whose tests share one process (`pytest -n ... --dist loadgroup`), so that what they share is made once.
 
 By name: the marks of pytest-xdist 3.8 for groups travel in the names of tests, where pytest 9.2 has no room for them.
 """
@@ -7,6 +7,7 @@ import gc
 import importlib
 import os
 import time
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -20,22 +21,8 @@ hypothesis.settings.load_profile("steady")
 # Scripts go on in spite of warnings; tests of these, and the commands of README and guides, take it away.
 os.environ["DPPPSYNTH_YES"] = "1"
 
-# What is made once for all tests of these takes seconds.
-TOGETHER = (
-    "tests/core/test_adding_a_mechanism.py",
-    "tests/core/test_html_card.py",
-    "tests/core/test_notebooks.py",
-    "tests/ledger/test_ledger.py::TestProcesses",
-    "tests/mechanisms/lgcp/test_effects_of_covariates.py",
-    "tests/mechanisms/lgcp/test_sigmas_of_risk.py",
-    "tests/mechanisms/lgcp/test_sparse_prior.py",
-    "tests/mechanisms/marked/test_marked_layers.py",
-    "tests/mechanisms/marked/test_marked_release.py",
-    "tests/release/test_intensity_files.py",
-    "tests/release/test_leaks.py::TestNoise",
-    "tests/reporting/test_report_browser.py",
-    "tests/reporting/test_report_html.py",
-)
+# What a test that is marked slow weighs beside the others, where files are put in order.
+SLOW = 50
 # Where posterior draws of a field are kept to make one intensity of them, and nothing depends on how many: 80 or 200 of
 # them, since their integrals would take more time than all else.
 KEPT = dict.fromkeys(
@@ -104,8 +91,10 @@ def pytest_collection():
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Leave one example of exhaustive tests to the quick set, one of every mechanism where they run over these."""
+    if hasattr(config, "workerinput"):
+        heaviest_first(items)
     seen = set()
     for item in items:
         if item.get_closest_marker("exhaustive") and not item.get_closest_marker("slow"):
@@ -116,11 +105,20 @@ def pytest_collection_modifyitems(items):
             seen.add(example)
 
 
+def heaviest_first(items):
+    """Put files with much to do before others: no process is left with a long one when the others have ended."""
+    weight = Counter()
+    for item in items:
+        weight[group(item.nodeid)] += SLOW if item.get_closest_marker("slow") else 1
+    items.sort(key=lambda item: -weight[group(item.nodeid)])
+
+
 def group(name: str) -> str:
-    """Process group of the test of this name: the tests of one case of conformance, or of one place."""
-    if name.startswith("tests/contract/test_conformance.py") and "[" in name:
-        return "tests/contract/test_conformance.py" + name[name.index("[") :]
-    return next((place for place in TOGETHER if name.startswith(place)), name)
+    """Process group of the test of this name: the tests of one file, or of one case of conformance."""
+    file, _, test = name.partition("::")
+    if file == "tests/contract/test_conformance.py" and "[" in test:
+        return file + test[test.index("[") :]
+    return file
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -134,6 +132,14 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             return group(nodeid)
 
+        def _reschedule(self, node):
+            # Looking through all that has ended, after every test, takes as long as some of the tests.
+            work = self.assigned_work[node]
+            for ended in [scope for scope, tests in work.items() if all(tests.values())]:
+                del work[ended]
+            super()._reschedule(node)
+
+    config.option.loadscopereorder = False  # they are in order
     return Grouped(config, log)
 
 
