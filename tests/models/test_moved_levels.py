@@ -112,14 +112,16 @@ class TestMode:
 
 class TestDraws:
     def test_covariance_is_that_of_dense_algebra(self, exactly):
-        """4000 draws: six standard errors."""
+        """400 draws: seven standard errors of each number, six of the mean square of all that should be white (5 %)."""
         given, found = moved_likelihood(counts(), measures(), **LATTICE), prior(0.4)
         fit = lattice_mode(given, found)
         covariance = found.field(found.adjoint(np.eye(84)))
         exact = np.linalg.inv(np.linalg.inv(covariance) + given.information_matrix(fit.field))
-        drawn = found.field(fit.deviations(4000, np.random.default_rng(5)).T)
-        error = np.sqrt((exact**2 + np.multiply.outer(np.diag(exact), np.diag(exact))) / 4000)
-        assert (np.abs(drawn.T @ drawn / 4000 - exact) < 6 * error + 2e-3).all()
+        drawn = found.field(fit.deviations(400, np.random.default_rng(5)).T)
+        error = np.sqrt((exact**2 + np.multiply.outer(np.diag(exact), np.diag(exact))) / 400)
+        assert (np.abs(drawn.T @ drawn / 400 - exact) < 7 * error).all()
+        square = (drawn @ np.linalg.inv(exact) * drawn).mean()
+        assert square == pytest.approx(1.0, abs=6 * np.sqrt(2 / drawn.size))
 
     def test_systems_are_solved_in_few_steps(self, monkeypatch):
         """Numbers of levels are known well, and their sum not at all: a diagonal takes four times as many steps."""

@@ -237,15 +237,18 @@ class TestDiagnostics:
         assert kept.infer(4, inference="laplace").sample(1, 5)[0].domain is kept.domain
 
 
-def test_length_scales_are_weighed_by_evidence():
+def test_length_scales_are_weighed_by_evidence(monkeypatch):
     """A field of one scale: the posterior puts most weight on its own or a neighbouring scale, not on the extremes."""
+    monkeypatch.setattr(field, "KEPT_DRAWS", 200)
     mesh = regular_triangulation(WINDOW, shape=(21, 21))
     root = factor(PoweredExponential(1.6, 2.0).matrix(mesh))
     w = root @ np.random.default_rng(5).normal(size=root.shape[1])
-    truth = LogLinear(mesh, w + np.log(5000 / LogLinear(mesh, w).total))
-    pattern = binomial_pattern(truth, 5000, 6)
-    release = LGCPSynthesizer(5.0, alpha=0.2, mechanism="tents", prior="dense", inference="laplace").release(pattern, 7)
+    truth = LogLinear(mesh, w + np.log(1000 / LogLinear(mesh, w).total))
+    tents = {"mechanism": "tents", "prior": "dense", "mesh": regular_triangulation(WINDOW, shape=(11, 11))}
+    synthesizer = LGCPSynthesizer(5.0, alpha=0.2, inference="laplace", **tents)
+    release = synthesizer.release(binomial_pattern(truth, 1000, 6), 7)
     scale = release.posterior["length_scale"].values
+    assert synthesizer.plan(WINDOW, n=1000).estimator.length_scales == pytest.approx((1.0, 1.5, 2.0, 3.0, 4.5))
     assert np.mean((scale > 1.2) & (scale < 3.5)) > 0.9
 
 
