@@ -43,12 +43,13 @@ def few_simulations():
 
 @contextmanager
 def one_prior():
-    """One size of each part of a field behind marks instead of three, where a test does not depend on its evidence."""
+    """One size of each part of a field behind marks instead of three, and few draws, where nothing depends on these."""
     with pytest.MonkeyPatch.context() as patch:
         parts = {"OWNS": 0.25, "TIME_SIGMAS": 0.6, "TOGETHERS": 0.25, "OWN_SHARES": 0.2, "TIME_SHARES": 0.1}
         for name, middle in parts.items():
             patch.setattr(f"dpppsynth.mechanisms.marked.synthesizer.{name}", (middle,))
         patch.setattr("dpppsynth.contract.rules.planar_rules.RANGE_RATIO", 10.0)
+        patch.setattr("dpppsynth.inference.judged_inference.MOST_DRAWS", 60)
         yield
 
 

@@ -338,11 +338,8 @@ class TestRelease:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A release with secret randomness."""
-    return (
-        moved_marks(3.0, STILL, spacing=100.0)
-        .release(original())
-        .save(tmp_path_factory.mktemp("moves") / "public", patterns=1, rng=1)
-    )
+    release = moved_marks(3.0, STILL, spacing=100.0).release(original())
+    return release.save(tmp_path_factory.mktemp("moves") / "public", patterns=1, rng=1)
 
 
 class TestFiles:

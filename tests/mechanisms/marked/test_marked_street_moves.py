@@ -71,9 +71,11 @@ def moves(epsilon=1.0, relation=STILL, marks=MARKS, shape=(11, 11), n=N):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def one_size_of_each_part():
+def small_fields():
     with one_prior(), pytest.MonkeyPatch.context() as patch:
-        for name, kept in {"MOVED_RANGES": (0.25,), "MOVED_STREET_RANGES": (0.5,), "DETOURS": (2.0,)}.items():
+        fewer = {"MOVED_RANGES": (0.25,), "MOVED_STREET_RANGES": (0.5,), "DETOURS": (2.0,)}
+        coarser = {"STREET_SEGMENT": 0.05, "STREET_PLANE_SIDE": 15}
+        for name, kept in (fewer | coarser).items():
             patch.setattr(f"dpppsynth.contract.rules.network_rules.{name}", kept)
         yield
 
@@ -181,12 +183,12 @@ class TestRelease:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A release with secret randomness."""
-    return (
-        moved_marks(3.0, STILL, spacing=100.0)
-        .release(original())
-        .save(tmp_path_factory.mktemp("moves") / "public", patterns=1, rng=1)
-    )
+    """A release with secret randomness, of points around one block: a field of few cells."""
+    rng, block = np.random.default_rng(3), LinearNetwork(PLACES[[0, 1, 4, 5]], [[0, 1], [1, 3], [3, 2], [2, 0]])
+    bare = block.pattern(rng.integers(0, 4, N), rng.random(N))
+    pattern = PointPattern.at(bare.positions, block, thefts_by_day(rng.random(N) < 0.6, rng))
+    release = moved_marks(3.0, STILL, spacing=50.0).release(pattern)
+    return release.save(tmp_path_factory.mktemp("moves") / "public", patterns=1, rng=1)
 
 
 class TestFiles:
@@ -204,11 +206,11 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         ("path", "value"),
-        [(("marks", "types", "values"), ["burglary", "theft", "arson"]), (("rate",), 0.05), (("n",), N + 1)],
+        [(("marks", "types", "values"), ["burglary", "theft", "arson"]), (("rate",), 3 / 20), (("n",), N + 1)],
         ids=str,
     )
     def test_other_parameters_do_not_verify(self, folder, tmp_path, path, value):
-        """A rate of 1 / 20 is that of a window: it leaves out by how much coordinates along edges are rounded."""
+        """A rate of 3 / 20 is that of a window: it leaves out by how much coordinates along edges are rounded."""
         assert not verify(stating(folder, tmp_path / "out", path, value)).holds
 
 
