@@ -21,6 +21,18 @@ RESEARCH = {
 }
 LARGEST = 600 * 1024
 PLACE = {"metadata": {"path": EXAMPLES}}
+# Nothing is left of the notebook before; no notebook shows how many draws or pixels there are.
+AFRESH = """
+from importlib import import_module
+for module, name, value in (
+    ("inference.lgcp_inference", "KEPT_DRAWS", 200),
+    ("inference.sparse_inference", "MOST_DRAWS", 200),
+    ("inference.judged_inference", "MOST_DRAWS", 60),
+    ("plotting.surfaces", "PIXELS", 40),
+):
+    setattr(import_module(f"dpppsynth.{module}"), name, value)
+%reset -f
+"""
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +99,7 @@ def test_research_runs(name, runs):
 def test_runs(name, kernel):
     notebook = nbformat.read(EXAMPLES / name, as_version=4)
     drawing = sum("plot_" in cell.source and "import" not in cell.source for cell in notebook.cells)
-    # Nothing is left of the one before.
-    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(AFRESH))
     client = nbclient.NotebookClient(notebook, km=kernel, timeout=300, resources=PLACE)
     client.execute()
     client.kc.stop_channels()
