@@ -58,9 +58,24 @@ KEPT = dict.fromkeys(
     200,
 )
 # Where intensities are drawn in few pixels, and nothing looks at them.
-FEW_PIXELS = {"test_effects_of_covariates.py", "test_leaks.py", "test_report_browser.py", "test_report_html.py"}
+FEW_PIXELS = {
+    "test_effects_of_covariates.py",
+    "test_guides.py",
+    "test_leaks.py",
+    "test_marked_moves.py",
+    "test_moved_counts.py",
+    "test_moved_streets.py",
+    "test_report_browser.py",
+    "test_report_html.py",
+}
 # Where total variation is of a coarser quadrature, with one pattern a yardstick: the last digits are not asked for.
-COARSE = {"test_report.py", "test_evaluate_cli.py", "test_heatmap_cli.py"}
+COARSE = {
+    "test_effects_of_covariates.py",
+    "test_evaluate_cli.py",
+    "test_guides.py",
+    "test_heatmap_cli.py",
+    "test_report.py",
+}
 # Where few attempts settle the sampler "auto".
 FEW_TRIALS = {
     "test_conformance.py",
