@@ -32,14 +32,18 @@ KEPT = dict.fromkeys(
         "test_mechanisms.py",
         "test_posterior_draws.py",
         "test_public_refusals.py",
+        "test_start_up.py",
     ),
     80,
 ) | dict.fromkeys(
     (
         "test_cli.py",
         "test_clusters.py",
+        "test_effects_of_covariates.py",
+        "test_even_field.py",
         "test_fuzz_readers.py",
         "test_guides.py",
+        "test_inference_after_statistic.py",
         "test_leaks.py",
         "test_ledger_points.py",
         "test_ledger_release.py",

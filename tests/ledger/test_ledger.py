@@ -873,7 +873,6 @@ def found(tmp_path_factory):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes are forked")
 class TestProcesses:
-    @pytest.mark.slow
     def test_killed_between_authorisation_and_release_counts_as_spent(self, found):
         between = found["between"]
         assert between["ended"] == -9
@@ -881,7 +880,6 @@ class TestProcesses:
         one, two = (GaussianDP(0.1 * math.sqrt(k), at=1e-5).epsilon(1e-5) for k in (1, 2))
         assert between["spent"] == pytest.approx([one, two])
 
-    @pytest.mark.slow
     def test_killed_at_any_step_of_a_write_leaves_the_old_or_the_new_file(self, found):
         grown = [count for count, _ in found["steps"]]
         ended = [code for _, code in found["steps"]]
@@ -890,7 +888,6 @@ class TestProcesses:
         assert grown == sorted(grown)
         assert set(grown) == {0, 1}
 
-    @pytest.mark.slow
     def test_killed_while_writing_loses_nothing_that_was_promised(self, found):
         assert len(found["moments"]) == 8
         for known, grown in found["moments"]:

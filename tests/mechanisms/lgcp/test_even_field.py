@@ -4,6 +4,7 @@ Seeds are fixed; weights of an even field differ from the bounds asked for by fa
 """
 
 import json
+from functools import cache
 
 import arviz as az
 import numpy as np
@@ -40,6 +41,11 @@ def released(pattern, inference="laplace", **settings):
     return LGCPSynthesizer(1.0, inference=inference, **settings).release(pattern, 3)
 
 
+@cache
+def even_release(n):
+    return released(even(n))
+
+
 def weight(release):
     return release.diagnostics.set_index("length_scale")["weight"][NO_RANGE]
 
@@ -48,7 +54,7 @@ def weight(release):
 @pytest.mark.parametrize("n", [400, 3000])
 def test_an_even_original_is_released_as_even(n):
     """Behind a dense prior, and behind a sparse one; without the even field neither is."""
-    release = released(even(n))
+    release = even_release(n)
     assert isinstance(release.estimator, LGCPInference if n == 400 else MaternInference)
     assert weight(release) > 0.9
     values = release.intensity(AT)
@@ -110,7 +116,7 @@ def test_whoever_gives_a_prior_has_that_alone():
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [400, 3000])
 def test_certificates_state_it(n, tmp_path):
-    folder = released(even(n)).save(tmp_path / "out", source="draws", patterns=2)
+    folder = even_release(n).save(tmp_path / "out", source="draws", patterns=2)
     assert all(check.holds for check in verify(folder).checks if check.name != "randomness")
     opened = load_release(folder)
     assert opened.estimator.even
