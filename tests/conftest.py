@@ -41,6 +41,7 @@ KEPT = dict.fromkeys(
         "test_clusters.py",
         "test_effects_of_covariates.py",
         "test_even_field.py",
+        "test_field_estimate.py",
         "test_fuzz_readers.py",
         "test_guides.py",
         "test_inference_after_statistic.py",
