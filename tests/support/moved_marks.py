@@ -1,4 +1,4 @@
-"""What tests of moved points with public types and hours share, in windows and on streets."""
+"""Fixtures and checks of moved points with public types and hours, in windows and on streets."""
 
 import json
 import math
