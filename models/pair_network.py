@@ -1,0 +1,276 @@
+"""Compiled loops of capped sums over pairs: largest sums, edges of a network, a maximum flow and its proof.
+
+A network has a left and a right vertex for each of A owners, with room for flow from the source into left vertices (A,)
+and from right ones to the sink (A,). An edge e joins the two nodes `ends[2 e]` and `ends[2 e + 1]`: it is one arc from
+the first one's left vertex to the other's right one, and one the other way round, arc `2 e + 1`, each with the edge's
+capacity. Nodes belong to owners.
+
+Importing this module imports numba, so that it is imported where it is used.
+"""
+
+import numpy as np
+
+from dpppsynth.core.types import Ints
+from dpppsynth.core.workers import compiled
+
+
+@compiled
+def largest_sums(first: Ints, second: Ints, share: Ints, same: int, count: Ints) -> Ints:
+    """(P,) sums of shares of a point at each place with points (P,) at all places, those at its own included."""
+    total = same * count
+    for k in range(len(first)):
+        a, b = first[k], second[k]
+        total[a] += share[k] * count[b]
+        total[b] += share[k] * count[a]
+    return total
+
+
+@compiled
+def nearest_first(first: Ints, second: Ints, share: Ints, most: int, held: np.ndarray) -> Ints:
+    """(k,) numbers of the pairs of held places (P,), by falling shares from `most` on, without those that share nothing."""
+    start = np.zeros(most + 2, dtype=np.int64)
+    for k in range(len(share)):
+        if held[first[k]] and held[second[k]]:
+            start[most - share[k] + 1] += 1
+    start = np.cumsum(start)
+    order = np.empty(start[most], dtype=np.int32)
+    for k in range(len(share)):
+        if held[first[k]] and held[second[k]] and share[k]:
+            at = most - share[k]
+            order[start[at]] = k
+            start[at] += 1
+    return order
+
+
+@compiled
+def joins(a: int, b: int, owner: Ints, start: Ints, arcs: Ints, ends: Ints) -> bool:
+    """Whether an edge joins two nodes already; arguments as in `saturate`."""
+    one, two = owner[a], owner[b]
+    if start[one + 1] - start[one] > start[two + 1] - start[two]:
+        a, b, one = b, a, two
+    for k in range(start[one], start[one + 1]):
+        if ends[arcs[k]] == a and ends[arcs[k] ^ 1] == b:
+            return True
+    return False
+
+
+@compiled
+def limited(share: int, one: int, other: int, most: int) -> int:
+    """Product of a share and two numbers of points, at most `most`: beyond that it is not needed, and might overflow."""
+    each = share * other
+    return most if each > most // one else each * one
+
+
+@compiled
+def new_edges(
+    first: Ints,
+    second: Ints,
+    share: Ints,
+    same: int,
+    order: Ints,
+    node: Ints,
+    owner: Ints,
+    members: Ints,
+    room: Ints,
+    reached: np.ndarray,
+    most: int,
+    start: Ints,
+    arcs: Ints,
+    ends: Ints,
+    capacity: Ints,
+    added: Ints,
+) -> tuple[int, bool]:
+    """Number of edges that are to join the network, and whether there are more beyond them.
+
+    Edges join nodes of one place, or of a pair of places: `order` (k,) numbers the pairs `first`, `second` with `share`,
+    nearest first, and a place has the nodes from `node[p]` to `node[p + 1]`, of so many members (M,). An arc of theirs
+    leads from a vertex that is reached (2 A,) to one that is not. A node has about `most` of these edges, where it has so
+    many. Capacities and ends of those that are not there yet are written to arrays (E,) and (2 E,), where there is room:
+    arrays (0,) have them counted alone. Others as in `saturate`.
+    """
+    owners, places = len(room), len(node) - 1
+    held = np.zeros(len(owner), dtype=np.int64)
+    lacking = np.zeros(places, dtype=np.int64)
+    for p in range(places):
+        for a in range(node[p], node[p + 1]):
+            lacking[p] += reached[owner[a]] or not reached[owners + owner[a]]
+    alive = lacking > 0
+    found, further = 0, False
+    for k in range(places + len(order)):
+        p, q, each = k, k, same
+        if k >= places:
+            pair = order[k - places]
+            p, q, each = first[pair], second[pair], share[pair]
+        # Nodes of the place that has more take turns with those of the other: nobody has all the edges.
+        if node[p + 1] - node[p] < node[q + 1] - node[q]:
+            p, q = q, p
+        many, few = node[p + 1] - node[p], node[q + 1] - node[q]
+        for turn in range(many // 2 + 1 if p == q else few):
+            if not (lacking[p] or lacking[q]):
+                further |= alive[p] and alive[q]
+                break
+            for rank in range(many // 2 if p == q and 2 * turn == many else many):
+                a, b = node[p] + rank, node[q] + (rank + turn) % few
+                u, v = owner[a], owner[b]
+                crosses = (reached[u] and not reached[owners + v]) or (reached[v] and not reached[owners + u])
+                least = min(room[u], room[v])
+                # A point has no share with itself, and both arcs of a node's own edge are half of what it has.
+                most_flow = limited(each, members[a], members[b] - 1, 2 * least) // 2 if a == b else (
+                    limited(each, members[a], members[b], least)
+                )
+                if not crosses or not most_flow:
+                    continue
+                if held[a] >= most and held[b] >= most:
+                    further = True
+                    continue
+                for c, place in ((a, p), (b, q)):
+                    held[c] += 1
+                    lacking[place] -= held[c] == most
+                if joins(a, b, owner, start, arcs, ends):
+                    continue
+                if found < len(capacity):
+                    capacity[found], added[2 * found], added[2 * found + 1] = most_flow, a, b
+                found += 1
+    return found, further
+
+
+@compiled
+def arcs_by_owner(ends: Ints, owner: Ints, owners: int) -> tuple[Ints, Ints]:
+    """Where each owner's arcs begin (A + 1,) in a list of arcs (2 E,) by the owner they lead from."""
+    start = np.zeros(owners + 2, dtype=np.int64)
+    for each in ends:
+        start[owner[each] + 2] += 1
+    start = np.cumsum(start)
+    arcs = np.empty(len(ends), dtype=np.int32)
+    for d in range(len(ends)):
+        place = owner[ends[d]] + 1
+        arcs[start[place]] = d
+        start[place] += 1
+    return start[:-1], arcs
+
+
+@compiled
+def fill(ends: Ints, owner: Ints, capacity: Ints, flow: Ints, into: Ints, out: Ints) -> None:
+    """As much flow (2 E,) as goes through each arc alone, one after the other; arguments as in `saturate`."""
+    for d in range(len(ends)):
+        u, v = owner[ends[d]], owner[ends[d ^ 1]]
+        more = min(capacity[d >> 1] - flow[d], into[u], out[v])
+        flow[d] += more
+        into[u] -= more
+        out[v] -= more
+
+
+@compiled
+def saturate(
+    start: Ints, arcs: Ints, ends: Ints, owner: Ints, capacity: Ints, flow: Ints, into: Ints, out: Ints
+) -> tuple[np.ndarray, int]:
+    """Make a flow the largest; which vertices (2 A,) a path from the source still leads to, and the paths it took.
+
+    Dinic (1970): along all shortest paths, until none is left.
+
+    Parameters
+    ----------
+    start, arcs : (A + 1,), (2 E,) arrays of int
+        Of `arcs_by_owner`.
+    ends, owner : (2 E,), (M,) arrays of int
+        Nodes of edges, and owners of nodes.
+    capacity : (E,) array of int
+    flow : (2 E,) array of int
+        By arc; changed.
+    into, out : (A,) arrays of int
+        What the source and the sink have left for a vertex; changed.
+    """
+    owners, paths = len(into), 0
+    level = np.empty(2 * owners, dtype=np.int32)
+    queue = np.empty(2 * owners, dtype=np.int32)
+    at, path = np.empty(2 * owners + 1, dtype=np.int32), np.empty(2 * owners + 1, dtype=np.int32)
+    following = np.empty(2 * owners, dtype=np.int64)
+    while True:
+        # Distances from the source, as far as the nearest vertex with room to the sink.
+        level[:] = -1
+        tail, last = 0, 2 * owners
+        for u in range(owners):
+            if into[u]:
+                level[u], queue[tail] = 0, u
+                tail += 1
+        head = 0
+        while head < tail:
+            v = queue[head]
+            head += 1
+            if level[v] >= last:
+                break
+            own, right = v % owners, v >= owners
+            for k in range(start[own], start[own + 1]):
+                d = arcs[k]
+                # From a right vertex a path takes back what came in from the other end.
+                if (flow[d ^ 1] if right else capacity[d >> 1] - flow[d]) > 0:
+                    w = owner[ends[d ^ 1]] + (0 if right else owners)
+                    if level[w] < 0:
+                        level[w], queue[tail] = level[v] + 1, w
+                        tail += 1
+                        if not right and out[w - owners]:
+                            last = level[w]
+        if last == 2 * owners:
+            return level >= 0, paths
+        for v in range(2 * owners):
+            following[v] = start[v % owners]
+        for source in range(owners):
+            depth, at[0] = 0, source
+            while into[source] and depth >= 0:
+                v = at[depth]
+                own, right = v % owners, v >= owners
+                if right and out[own]:
+                    more = min(into[source], out[own])
+                    for k in range(depth):
+                        d = path[k]
+                        more = min(more, flow[d ^ 1] if k % 2 else capacity[d >> 1] - flow[d])
+                    into[source] -= more
+                    out[own] -= more
+                    paths += 1
+                    for k in range(depth - 1, -1, -1):
+                        d = path[k]
+                        if k % 2:
+                            flow[d ^ 1] -= more
+                            full = not flow[d ^ 1]
+                        else:
+                            flow[d] += more
+                            full = flow[d] == capacity[d >> 1]
+                        if full:
+                            depth = k
+                    continue
+                # A step to the next level, or back from where none leads on.
+                while following[v] < start[own + 1]:
+                    d = arcs[following[v]]
+                    w = owner[ends[d ^ 1]] + (0 if right else owners)
+                    if level[w] == level[v] + 1 and (flow[d ^ 1] if right else capacity[d >> 1] - flow[d]) > 0:
+                        path[depth] = d
+                        depth += 1
+                        at[depth] = w
+                        break
+                    following[v] += 1
+                else:
+                    depth -= 1
+                    if depth >= 0:
+                        following[at[depth]] += 1
+
+
+@compiled
+def is_largest(ends: Ints, owner: Ints, capacity: Ints, flow: Ints, room: Ints, reached: np.ndarray) -> bool:
+    """Whether a flow (2 E,) is one, and the vertices (2 A,) beyond a cut of the same capacity are those not reached."""
+    owners = len(room)
+    into, out = np.zeros(owners, dtype=np.int64), np.zeros(owners, dtype=np.int64)
+    cut, total = 0, 0
+    for d in range(len(ends)):
+        u, v = owner[ends[d]], owner[ends[d ^ 1]]
+        if not 0 <= flow[d] <= capacity[d >> 1]:
+            return False
+        into[u] += flow[d]
+        out[v] += flow[d]
+        total += flow[d]
+        if reached[u] and not reached[owners + v]:
+            cut += capacity[d >> 1]
+    for u in range(owners):
+        if max(into[u], out[u]) > room[u]:
+            return False
+        cut += room[u] * (int(not reached[u]) + int(reached[owners + u]))
+    return cut == total
