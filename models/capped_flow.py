@@ -132,21 +132,23 @@ def _flow(points: Nodes, pairs: tuple[Ints, Ints, Ints], same: int, places: int)
     ends, capacity, flow = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     into, out = room.copy(), room.copy()
     start, arcs = network.arcs_by_owner(ends, owner, owners)
-    while True:
-        known = (*pairs, same, order, node, owner, points.members, room, reached, most, start, arcs, ends)
-        count, further = network.new_edges(*known, capacity[:0], ends[:0])
-        if not count and not further:
-            return int((room - into).sum())
+    while into.any():
+        # Every edge is one of the first for a node; what is not written to takes no memory.
+        count = min(most, len(owner)) * len(owner)
+        more, added = np.empty(count, dtype=np.int64), np.empty(2 * count, dtype=np.int32)
+        known = *pairs, same, order, node, owner, points.members, room, reached, most, start, arcs, ends
+        count, further = network.new_edges(*known, more, added)
+        if count:
+            ends, capacity = np.concatenate([ends, added[: 2 * count]]), np.concatenate([capacity, more[:count]])
+            flow = np.concatenate([flow, np.zeros(2 * count, dtype=np.int64)])
+            start, arcs = network.arcs_by_owner(ends, owner, owners)
+            edges = start, arcs, ends, owner, capacity, flow, into, out
+            network.fill(*edges)
+            reached, _ = network.saturate(*edges)
+        elif not further:
+            break
         most *= MORE
-        if not count:
-            continue
-        added, more = np.empty(2 * count, dtype=np.int32), np.empty(count, dtype=np.int64)
-        network.new_edges(*known, more, added)
-        ends, capacity = np.concatenate([ends, added]), np.concatenate([capacity, more])
-        flow = np.concatenate([flow, np.zeros(2 * count, dtype=np.int64)])
-        start, arcs = network.arcs_by_owner(ends, owner, owners)
-        network.fill(ends, owner, capacity, flow, into, out)
-        reached, _ = network.saturate(start, arcs, ends, owner, capacity, flow, into, out)
-        if not network.is_largest(ends, owner, capacity, flow, room, reached):
-            msg = "a maximum flow is not one; this is an error of this package, please report it."
-            raise RuntimeError(msg)
+    if not network.is_largest(ends, owner, capacity, flow, room, reached):
+        msg = "a maximum flow is not one; this is an error of this package, please report it."
+        raise RuntimeError(msg)
+    return int((room - into).sum())

@@ -85,8 +85,7 @@ def new_edges(
     Edges join nodes of one place, or of a pair of places: `order` (k,) numbers the pairs `first`, `second` with `share`,
     nearest first, and a place has the nodes from `node[p]` to `node[p + 1]`, of so many members (M,). An arc of theirs
     leads from a vertex that is reached (2 A,) to one that is not. A node has about `most` of these edges, where it has so
-    many. Capacities and ends of those that are not there yet are written to arrays (E,) and (2 E,), where there is room:
-    arrays (0,) have them counted alone. Others as in `saturate`.
+    many. Capacities and ends of those that are not there yet are written to arrays. Others as in `saturate`.
     """
     owners, places = len(room), len(node) - 1
     held = np.zeros(len(owner), dtype=np.int64)
@@ -128,8 +127,7 @@ def new_edges(
                     lacking[place] -= held[c] == most
                 if joins(a, b, owner, start, arcs, ends):
                     continue
-                if found < len(capacity):
-                    capacity[found], added[2 * found], added[2 * found + 1] = most_flow, a, b
+                capacity[found], added[2 * found], added[2 * found + 1] = most_flow, a, b
                 found += 1
     return found, further
 
@@ -150,23 +148,34 @@ def arcs_by_owner(ends: Ints, owner: Ints, owners: int) -> tuple[Ints, Ints]:
 
 
 @compiled
-def fill(ends: Ints, owner: Ints, capacity: Ints, flow: Ints, into: Ints, out: Ints) -> None:
-    """As much flow (2 E,) as goes through each arc alone, one after the other; arguments as in `saturate`."""
+def fill(
+    start: Ints, arcs: Ints, ends: Ints, owner: Ints, capacity: Ints, flow: Ints, into: Ints, out: Ints
+) -> None:
+    """As much flow as goes through each arc alone, those with the fewest to choose from first; as in `saturate`."""
+    known = np.zeros(len(into), dtype=np.int64)
     for d in range(len(ends)):
-        u, v = owner[ends[d]], owner[ends[d ^ 1]]
-        more = min(capacity[d >> 1] - flow[d], into[u], out[v])
-        flow[d] += more
-        into[u] -= more
-        out[v] -= more
+        known[owner[ends[d]]] += capacity[d >> 1]
+    for one in np.argsort(known / np.maximum(into, 1)):
+        for k in range(start[one], start[one + 1]):
+            if not (into[one] or out[one]):
+                break
+            for side in range(2):
+                d = arcs[k] ^ side
+                u, v = owner[ends[d]], owner[ends[d ^ 1]]
+                more = min(capacity[d >> 1] - flow[d], into[u], out[v])
+                flow[d] += more
+                into[u] -= more
+                out[v] -= more
 
 
 @compiled
 def saturate(
     start: Ints, arcs: Ints, ends: Ints, owner: Ints, capacity: Ints, flow: Ints, into: Ints, out: Ints
 ) -> tuple[np.ndarray, int]:
-    """Make a flow the largest; which vertices (2 A,) a path from the source still leads to, and the paths it took.
+    """Make a flow the largest; the vertices (2 A,) from which no path leads to the sink, and the arcs looked at.
 
-    Dinic (1970): along all shortest paths, until none is left.
+    Paths lead along falling distances from the sink (Ahuja and Orlin 1991), which are mended where they lead nowhere, and
+    found anew when that has taken as long.
 
     Parameters
     ----------
@@ -180,43 +189,39 @@ def saturate(
     into, out : (A,) arrays of int
         What the source and the sink have left for a vertex; changed.
     """
-    owners, paths = len(into), 0
-    level = np.empty(2 * owners, dtype=np.int32)
-    queue = np.empty(2 * owners, dtype=np.int32)
-    at, path = np.empty(2 * owners + 1, dtype=np.int32), np.empty(2 * owners + 1, dtype=np.int32)
-    following = np.empty(2 * owners, dtype=np.int64)
+    owners, seen = len(into), 0
+    beyond = 2 * owners
+    away = np.empty(beyond, dtype=np.int32)
+    queue, at, path = np.empty_like(away), np.empty_like(away), np.empty_like(away)
+    following = np.empty(beyond, dtype=np.int64)
     while True:
-        # Distances from the source, as far as the nearest vertex with room to the sink.
-        level[:] = -1
-        tail, last = 0, 2 * owners
-        for u in range(owners):
-            if into[u]:
-                level[u], queue[tail] = 0, u
+        away[:] = beyond
+        tail = 0
+        for w in range(owners):
+            if out[w]:
+                away[owners + w], queue[tail] = 0, owners + w
                 tail += 1
         head = 0
         while head < tail:
-            v = queue[head]
+            w = queue[head]
             head += 1
-            if level[v] >= last:
-                break
-            own, right = v % owners, v >= owners
-            for k in range(start[own], start[own + 1]):
+            right = w >= owners
+            for k in range(start[w % owners], start[w % owners + 1]):
                 d = arcs[k]
-                # From a right vertex a path takes back what came in from the other end.
-                if (flow[d ^ 1] if right else capacity[d >> 1] - flow[d]) > 0:
-                    w = owner[ends[d ^ 1]] + (0 if right else owners)
-                    if level[w] < 0:
-                        level[w], queue[tail] = level[v] + 1, w
+                if (capacity[d >> 1] - flow[d ^ 1] if right else flow[d]) > 0:
+                    v = owner[ends[d ^ 1]] + (0 if right else owners)
+                    if away[v] == beyond:
+                        away[v], queue[tail] = away[w] + 1, v
                         tail += 1
-                        if not right and out[w - owners]:
-                            last = level[w]
-        if last == 2 * owners:
-            return level >= 0, paths
-        for v in range(2 * owners):
+        seen += len(arcs)
+        limit = seen + len(arcs)
+        for v in range(beyond):
             following[v] = start[v % owners]
+        waiting = False
         for source in range(owners):
             depth, at[0] = 0, source
-            while into[source] and depth >= 0:
+            while into[source] and away[source] < beyond and seen < limit:
+                waiting = True
                 v = at[depth]
                 own, right = v % owners, v >= owners
                 if right and out[own]:
@@ -226,7 +231,6 @@ def saturate(
                         more = min(more, flow[d ^ 1] if k % 2 else capacity[d >> 1] - flow[d])
                     into[source] -= more
                     out[own] -= more
-                    paths += 1
                     for k in range(depth - 1, -1, -1):
                         d = path[k]
                         if k % 2:
@@ -238,20 +242,26 @@ def saturate(
                         if full:
                             depth = k
                     continue
-                # A step to the next level, or back from where none leads on.
                 while following[v] < start[own + 1]:
                     d = arcs[following[v]]
                     w = owner[ends[d ^ 1]] + (0 if right else owners)
-                    if level[w] == level[v] + 1 and (flow[d ^ 1] if right else capacity[d >> 1] - flow[d]) > 0:
+                    if away[w] == away[v] - 1 and (flow[d ^ 1] if right else capacity[d >> 1] - flow[d]) > 0:
                         path[depth] = d
                         depth += 1
                         at[depth] = w
                         break
                     following[v] += 1
                 else:
-                    depth -= 1
-                    if depth >= 0:
-                        following[at[depth]] += 1
+                    away[v], following[v] = beyond, start[own]
+                    for k in range(start[own], start[own + 1]):
+                        d = arcs[k]
+                        if (flow[d ^ 1] if right else capacity[d >> 1] - flow[d]) > 0:
+                            w = owner[ends[d ^ 1]] + (0 if right else owners)
+                            away[v] = min(away[v], away[w] + 1)
+                    seen += start[own + 1] - start[own]
+                    depth = max(depth - 1, 0)
+        if not waiting:
+            return away == beyond, seen
 
 
 @compiled
