@@ -19,7 +19,7 @@ from dpppsynth.core.types import Ints
 from dpppsynth.spatial.near_pairs import NearPairs
 
 # Edges of a node that enter the network first, about; and the factor by which later rounds let more of them in.
-EDGES, MORE = 64, 4
+EDGES, MORE = 96, 4
 
 
 class Nodes(NamedTuple):
@@ -126,17 +126,19 @@ def _flow(points: Nodes, pairs: tuple[Ints, Ints, Ints], same: int, places: int)
 
     owners, owner, room = len(points.cap), points.owner, points.cap
     node = np.searchsorted(points.place, np.arange(places + 1))
-    order = network.nearest_first(*pairs, same, np.diff(node) > 0)
     # Vertices that the source reaches, on the left and on the right: of no network at all, only left ones.
     reached, most = np.arange(2 * owners) < owners, EDGES
     ends, capacity, flow = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     into, out = room.copy(), room.copy()
     start, arcs = network.arcs_by_owner(ends, owner, owners)
     while into.any():
+        left, right = np.full((2, places), False)
+        left[points.place[reached[owner]]] = right[points.place[~reached[owners + owner]]] = True
+        chosen = network.nearest_first(*pairs, same, left, right)
         # Every edge is one of the first for a node; what is not written to takes no memory.
         count = min(most, len(owner)) * len(owner)
         more, added = np.empty(count, dtype=np.int64), np.empty(2 * count, dtype=np.int32)
-        known = *pairs, same, order, node, owner, points.members, room, reached, most, start, arcs, ends
+        known = *chosen, node, owner, points.members, room, reached, most, start, arcs, ends
         count, further = network.new_edges(*known, more, added)
         if count:
             ends, capacity = np.concatenate([ends, added[: 2 * count]]), np.concatenate([capacity, more[:count]])

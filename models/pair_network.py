@@ -26,20 +26,30 @@ def largest_sums(first: Ints, second: Ints, share: Ints, same: int, count: Ints)
 
 
 @compiled
-def nearest_first(first: Ints, second: Ints, share: Ints, most: int, held: np.ndarray) -> Ints:
-    """(k,) numbers of the pairs of held places (P,), by falling shares from `most` on, without those that share nothing."""
-    start = np.zeros(most + 2, dtype=np.int64)
+def nearest_first(
+    first: Ints, second: Ints, share: Ints, same: int, left: np.ndarray, right: np.ndarray
+) -> tuple[Ints, Ints, Ints]:
+    """Pairs of a left and a right place (P,) by falling shares: every place with itself, then those that share anything."""
+    start = np.zeros(same + 2, dtype=np.int64)
+    start[1] = (left & right).sum()
     for k in range(len(share)):
-        if held[first[k]] and held[second[k]]:
-            start[most - share[k] + 1] += 1
+        a, b = first[k], second[k]
+        if (left[a] and right[b]) or (left[b] and right[a]):
+            start[same - share[k] + 1] += 1
     start = np.cumsum(start)
-    order = np.empty(start[most], dtype=np.int32)
+    total = start[same]
+    one, two, each = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int32)
+    for p in range(len(left)):
+        if left[p] and right[p]:
+            one[start[0]], two[start[0]], each[start[0]] = p, p, same
+            start[0] += 1
     for k in range(len(share)):
-        if held[first[k]] and held[second[k]] and share[k]:
-            at = most - share[k]
-            order[start[at]] = k
-            start[at] += 1
-    return order
+        a, b = first[k], second[k]
+        if share[k] and ((left[a] and right[b]) or (left[b] and right[a])):
+            at = start[same - share[k]]
+            one[at], two[at], each[at] = a, b, share[k]
+            start[same - share[k]] += 1
+    return one, two, each
 
 
 @compiled
@@ -63,11 +73,9 @@ def limited(share: int, one: int, other: int, most: int) -> int:
 
 @compiled
 def new_edges(
-    first: Ints,
-    second: Ints,
+    one: Ints,
+    two: Ints,
     share: Ints,
-    same: int,
-    order: Ints,
     node: Ints,
     owner: Ints,
     members: Ints,
@@ -82,10 +90,10 @@ def new_edges(
 ) -> tuple[int, bool]:
     """Number of edges that are to join the network, and whether there are more beyond them.
 
-    Edges join nodes of one place, or of a pair of places: `order` (k,) numbers the pairs `first`, `second` with `share`,
-    nearest first, and a place has the nodes from `node[p]` to `node[p + 1]`, of so many members (M,). An arc of theirs
-    leads from a vertex that is reached (2 A,) to one that is not. A node has about `most` of these edges, where it has so
-    many. Capacities and ends of those that are not there yet are written to arrays. Others as in `saturate`.
+    Edges join nodes of pairs `one`, `two` of places (k,) with `share`, as from `nearest_first`; a place has the nodes from
+    `node[p]` to `node[p + 1]`, of so many members (M,). An arc of theirs leads from a vertex that is reached (2 A,) to one
+    that is not. A node has about `most` of these edges, where it has so many. Capacities and ends of those that are not
+    there yet are written to arrays. Others as in `saturate`.
     """
     owners, places = len(room), len(node) - 1
     held = np.zeros(len(owner), dtype=np.int64)
@@ -93,20 +101,19 @@ def new_edges(
     for p in range(places):
         for a in range(node[p], node[p + 1]):
             lacking[p] += reached[owner[a]] or not reached[owners + owner[a]]
-    alive = lacking > 0
     found, further = 0, False
-    for k in range(places + len(order)):
-        p, q, each = k, k, same
-        if k >= places:
-            pair = order[k - places]
-            p, q, each = first[pair], second[pair], share[pair]
+    for k in range(len(one)):
+        p, q = one[k], two[k]
+        if not (lacking[p] or lacking[q]):
+            further = True
+            continue
         # Nodes of the place that has more take turns with those of the other: nobody has all the edges.
         if node[p + 1] - node[p] < node[q + 1] - node[q]:
             p, q = q, p
         many, few = node[p + 1] - node[p], node[q + 1] - node[q]
         for turn in range(many // 2 + 1 if p == q else few):
             if not (lacking[p] or lacking[q]):
-                further |= alive[p] and alive[q]
+                further = True
                 break
             for rank in range(many // 2 if p == q and 2 * turn == many else many):
                 a, b = node[p] + rank, node[q] + (rank + turn) % few
@@ -114,9 +121,10 @@ def new_edges(
                 crosses = (reached[u] and not reached[owners + v]) or (reached[v] and not reached[owners + u])
                 least = min(room[u], room[v])
                 # A point has no share with itself, and both arcs of a node's own edge are half of what it has.
-                most_flow = limited(each, members[a], members[b] - 1, 2 * least) // 2 if a == b else (
-                    limited(each, members[a], members[b], least)
-                )
+                if a == b:
+                    most_flow = limited(share[k], members[a], members[a] - 1, 2 * least) // 2
+                else:
+                    most_flow = limited(share[k], members[a], members[b], least)
                 if not crosses or not most_flow:
                     continue
                 if held[a] >= most and held[b] >= most:
