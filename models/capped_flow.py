@@ -90,6 +90,9 @@ def capped_total(points: Nodes, pairs: NearPairs, weight: Ints, same: int) -> in
 
     number = int(points.place.max()) + 1
     first, second, share = (np.ascontiguousarray(each, dtype=np.int32) for each in (*pairs[:2], weight))
+    if not 0 <= share.min(initial=0) <= share.max(initial=0) <= same:
+        msg = "weight: shares are from 0 to that of two points in one place."
+        raise ValueError(msg)
 
     def near(chosen: np.ndarray) -> Ints:
         """(M,) largest sum of a node's point with all chosen nodes' points, itself included."""
@@ -126,6 +129,7 @@ def _flow(points: Nodes, pairs: tuple[Ints, Ints, Ints], same: int, places: int)
 
     owners, owner, room = len(points.cap), points.owner, points.cap
     node = np.searchsorted(points.place, np.arange(places + 1))
+    size = np.diff(node)
     # Vertices that the source reaches, on the left and on the right: of no network at all, only left ones.
     reached, most = np.arange(2 * owners) < owners, EDGES
     ends, capacity, flow = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -136,7 +140,7 @@ def _flow(points: Nodes, pairs: tuple[Ints, Ints, Ints], same: int, places: int)
         left[points.place[reached[owner]]] = right[points.place[~reached[owners + owner]]] = True
         chosen = network.nearest_first(*pairs, same, left, right)
         # Every edge is one of the first for a node; what is not written to takes no memory.
-        count = min(most, len(owner)) * len(owner)
+        count = min(most * len(owner), int(size[chosen[0]] @ size[chosen[1]]))
         more, added = np.empty(count, dtype=np.int64), np.empty(2 * count, dtype=np.int32)
         known = *chosen, node, owner, points.members, room, reached, most, start, arcs, ends
         count, further = network.new_edges(*known, more, added)
@@ -145,7 +149,9 @@ def _flow(points: Nodes, pairs: tuple[Ints, Ints, Ints], same: int, places: int)
             flow = np.concatenate([flow, np.zeros(2 * count, dtype=np.int64)])
             start, arcs = network.arcs_by_owner(ends, owner, owners)
             edges = start, arcs, ends, owner, capacity, flow, into, out
-            network.fill(*edges)
+            # First those that have the fewest to choose from: others find what they lack on short ways.
+            choice = np.bincount(owner[ends], weights=np.repeat(capacity, 2), minlength=owners) / room
+            network.fill(np.argsort(choice), *edges)
             reached, _ = network.saturate(*edges)
         elif not further:
             break

@@ -31,12 +31,14 @@ def nearest_first(
 ) -> tuple[Ints, Ints, Ints]:
     """Pairs of a left and a right place (P,) by falling shares: every place with itself, then those that share anything."""
     start = np.zeros(same + 2, dtype=np.int64)
-    start[1] = (left & right).sum()
+    for p in range(len(left)):
+        start[1] += left[p] and right[p]
     for k in range(len(share)):
         a, b = first[k], second[k]
         if (left[a] and right[b]) or (left[b] and right[a]):
             start[same - share[k] + 1] += 1
-    start = np.cumsum(start)
+    for at in range(1, same + 1):
+        start[at] += start[at - 1]
     total = start[same]
     one, two, each = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int32)
     for p in range(len(left)):
@@ -146,8 +148,9 @@ def arcs_by_owner(ends: Ints, owner: Ints, owners: int) -> tuple[Ints, Ints]:
     start = np.zeros(owners + 2, dtype=np.int64)
     for each in ends:
         start[owner[each] + 2] += 1
-    start = np.cumsum(start)
-    arcs = np.empty(len(ends), dtype=np.int32)
+    for one in range(1, owners + 2):
+        start[one] += start[one - 1]
+    arcs = np.empty(len(ends), dtype=np.int64)
     for d in range(len(ends)):
         place = owner[ends[d]] + 1
         arcs[start[place]] = d
@@ -157,13 +160,10 @@ def arcs_by_owner(ends: Ints, owner: Ints, owners: int) -> tuple[Ints, Ints]:
 
 @compiled
 def fill(
-    start: Ints, arcs: Ints, ends: Ints, owner: Ints, capacity: Ints, flow: Ints, into: Ints, out: Ints
+    order: Ints, start: Ints, arcs: Ints, ends: Ints, owner: Ints, capacity: Ints, flow: Ints, into: Ints, out: Ints
 ) -> None:
-    """As much flow as goes through each arc alone, those with the fewest to choose from first; as in `saturate`."""
-    known = np.zeros(len(into), dtype=np.int64)
-    for d in range(len(ends)):
-        known[owner[ends[d]]] += capacity[d >> 1]
-    for one in np.argsort(known / np.maximum(into, 1)):
+    """As much flow as goes through each arc alone, owners in some order (A,); others as in `saturate`."""
+    for one in order:
         for k in range(start[one], start[one + 1]):
             if not (into[one] or out[one]):
                 break
@@ -200,7 +200,7 @@ def saturate(
     owners, seen = len(into), 0
     beyond = 2 * owners
     away = np.empty(beyond, dtype=np.int32)
-    queue, at, path = np.empty_like(away), np.empty_like(away), np.empty_like(away)
+    queue, at, path = np.empty_like(away), np.empty_like(away), np.empty(beyond, dtype=np.int64)
     following = np.empty(beyond, dtype=np.int64)
     while True:
         away[:] = beyond

@@ -66,9 +66,10 @@ def near_lattice_places(places: Ints, reach: int) -> NearPairs:
 
     order = np.lexsort(places.T[::-1])
     x, y = np.ascontiguousarray(places[order].T)
-    none = np.empty((3, 0), dtype=np.int32)
-    found = np.empty((3, near_in_order(x, y, reach, *none)), dtype=np.int32)
-    near_in_order(x, y, reach, *found)
+    columns = x, y, np.append(np.flatnonzero(np.diff(x)) + 1, len(x)), reach
+    found = np.empty((3, 0), dtype=np.int32)
+    found = np.empty((3, near_in_order(*columns, *found)), dtype=np.int32)
+    near_in_order(*columns, *found)
     if (np.diff(order) != 1).any():
         found[:2] = np.sort(order[found[:2]], axis=0)
     return NearPairs(*found)
