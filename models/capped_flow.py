@@ -98,7 +98,7 @@ def capped_total(points: Nodes, pairs: NearPairs, weight: Ints, same: int) -> in
         """(M,) largest sum of a node's point with all chosen nodes' points, itself included."""
         count = np.zeros(number, dtype=np.int64)
         np.add.at(count, points.place[chosen], points.members[chosen])
-        return largest_sums(first, second, share, same, count)[points.place]
+        return np.asarray(largest_sums(first, second, share, same, count)[points.place])
 
     free = _total(points, near(np.full(len(points.place), True)) - same) <= points.cap
     below = free[points.owner]
@@ -123,7 +123,7 @@ def _total(points: Nodes, each: Ints) -> Ints:
     return total
 
 
-def _flow(points: Nodes, pairs: tuple[Ints, Ints, Ints], same: int, places: int) -> int:
+def _flow(points: Nodes, pairs: tuple[np.ndarray, np.ndarray, np.ndarray], same: int, places: int) -> int:
     """Maximum flow of a network of nodes in the order of their places, which gets edges as long as they may matter."""
     from dpppsynth.models import pair_network as network
 

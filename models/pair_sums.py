@@ -222,7 +222,7 @@ class PairStatistic:
         reach = self.steps[level]
         return self._streets[level].near(places, reach) if self._streets else near_lattice_places(places, reach)
 
-    def _weights(self, level: int, pairs: NearPairs) -> Ints:
+    def _weights(self, level: int, pairs: NearPairs) -> np.ndarray:
         """(k,) shares in units, rounded down, of distances along streets or squared ones in the plane."""
         unit, reach = 2**self.bits, self.steps[level]
         if self._streets:

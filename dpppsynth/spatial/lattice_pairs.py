@@ -3,15 +3,20 @@
 Importing this module imports numba, so that it is imported where it is used.
 """
 
+import numpy as np
+
 from dpppsynth.core.types import Ints
 from dpppsynth.core.workers import compiled
 
 
 @compiled
-def near_in_order(x: Ints, y: Ints, column: Ints, reach: int, first: Ints, second: Ints, apart: Ints) -> int:
-    """Number of pairs of places nearer than `reach`, by places (k,) in the order of x, then y, and where columns end (c,).
+def near_in_order(
+    x: Ints, y: Ints, column: Ints, reach: int, first: np.ndarray, second: np.ndarray, apart: np.ndarray
+) -> int:
+    """Number of pairs of places nearer than `reach`, of places (k,) in the order of x, then y.
 
-    Pairs and their squared distances are written where there is room for them: arrays (0,) have them counted alone.
+    Columns end before so many places (c,). Pairs and their squared distances are written where there is room for them:
+    arrays (0,) have them counted alone.
     """
     found, room, start = 0, len(first), 0
     for own in range(len(column)):
