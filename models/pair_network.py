@@ -119,8 +119,8 @@ def new_edges(
 
     Edges join nodes of pairs `one`, `two` of places (k,) with `share`, as from `nearest_first`; a place has the nodes
     from `node[p]` to `node[p + 1]`, of so many members (M,). An arc of theirs leads from a vertex that is
-    reached (2 A,) to one that is not. A node has about `most` of these edges, where it has so many. Capacities and ends of those that
-    are not there yet are written to arrays. Others as in `saturate`.
+    reached (2 A,) to one that is not. A node has about `most` of these edges, where it has so many. Capacities and
+    ends of those that are not there yet are written to arrays. Others as in `saturate`.
     """
     held = np.zeros(len(owner), dtype=np.int64)
     lacking = lacking_edges(node, owner, reached)
