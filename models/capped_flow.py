@@ -14,16 +14,12 @@ network only while its minimum cut does not cut the whole one in the same weight
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 
 from dpppsynth.core.types import Ints
-from dpppsynth.spatial.near_pairs import NearPairs, products
+from dpppsynth.spatial.near_pairs import NearPairs
 
-# Capacities are 32-bit numbers.
-MOST = 2**31 - 1
-# Neighbours of a node that enter the network first, at least and at most, by the edges they may make; and the factor
-# by which later rounds let more of them in.
-NEIGHBOURS, AT_FIRST, MORE = (64, 256), 2**22, 4
+# Edges of a node that enter the network first, about; and the factor by which later rounds let more of them in.
+EDGES, MORE = 96, 4
 
 
 class Nodes(NamedTuple):
@@ -42,42 +38,31 @@ class Nodes(NamedTuple):
     members: Ints
     cap: Ints
 
-    @property
-    def shared(self) -> bool:
-        """Whether an owner has several nodes."""
-        return len(self.cap) < len(self.place)
-
     def part(self, kept: np.ndarray) -> "Nodes":
-        """The nodes (M,) that are kept, with their owners numbered anew."""
-        owners, owner = np.unique(self.owner[kept], return_inverse=True)
-        return Nodes(self.place[kept], owner.astype(np.int64), self.members[kept], self.cap[owners])
+        """The nodes (M,) that are kept, by their places, with their owners numbered anew."""
+        chosen = np.flatnonzero(kept)
+        chosen = chosen[np.argsort(self.place[chosen], kind="stable")]
+        owners, owner = np.unique(self.owner[chosen], return_inverse=True)
+        return Nodes(self.place[chosen], owner.astype(np.int64), self.members[chosen], self.cap[owners])
 
 
 def nodes(place: Ints, cap: int, person: Ints | None = None) -> Nodes:
     """Nodes of points (n,) in numbered places, under a cap for every point, or for every person (n,).
 
     Points with a cap of their own are alike where they share a place, and persons where their points do: together they
-    have a multiple of the cap. Nodes are small enough for their capacities.
+    have a multiple of the cap.
     """
     if person is None:
         places, count = np.unique(place, return_counts=True)
-        most = MOST // cap
-        parts = -(-count // most)
-        filled = np.full(int(parts.sum()), most, dtype=np.int64)
-        filled[np.cumsum(parts) - 1] = count - (parts - 1) * most
-        return Nodes(np.repeat(places, parts), np.arange(len(filled)), filled, filled * cap)
+        return Nodes(places, np.arange(len(places)), count, count * cap)
     pairs, count = np.unique(np.column_stack([person, place]), axis=0, return_counts=True)
     start = np.flatnonzero(np.diff(pairs[:, 0], prepend=pairs[0, 0] - 1))
     length = np.diff(np.append(start, len(pairs)))
     example, alike = _alike(np.column_stack([pairs[:, 1], count]), start, length)
-    parts = -(-alike // (MOST // cap))
-    example, size = np.repeat(example, parts), np.repeat(alike // parts, parts)
-    # What a division leaves over goes to the first parts of its group.
-    size += np.arange(len(size)) - np.repeat(np.cumsum(parts) - parts, parts) < np.repeat(alike % parts, parts)
     length = length[example]
     row = np.repeat(start[example] - (np.cumsum(length) - length), length) + np.arange(length.sum())
     owner = np.repeat(np.arange(len(example)), length)
-    return Nodes(pairs[row, 1], owner, count[row] * size[owner], size * cap)
+    return Nodes(pairs[row, 1], owner, count[row] * alike[owner], alike * cap)
 
 
 def _alike(points: Ints, start: Ints, length: Ints) -> tuple[Ints, Ints]:
@@ -97,162 +82,81 @@ def capped_total(points: Nodes, pairs: NearPairs, weight: Ints, same: int) -> in
     pairs : NearPairs
         Of places.
     weight : (k,) array of int
-        Share of two points of the places of each pair.
+        Share of two points of the places of each pair, at most that of two points of one place.
     same : int
         Share of two points of one place.
     """
+    from dpppsynth.models.pair_network import largest_sums
+
     number = int(points.place.max()) + 1
-    both = (np.concatenate(pairs[:2]), np.concatenate([pairs.second, pairs.first]))
-    shares = scipy.sparse.csr_array((np.tile(weight, 2), both), shape=(number, number), dtype=np.int64)
-    alike = np.arange(number)
-    shares = shares + scipy.sparse.csr_array(
-        (np.full(number, same, dtype=np.int64), (alike, alike)), shape=(number, number)
-    )
+    first, second, share = (np.ascontiguousarray(each, dtype=np.int32) for each in (*pairs[:2], weight))
+    if not 0 <= share.min(initial=0) <= share.max(initial=0) <= same:
+        msg = "weight: shares are from 0 to that of two points in one place."
+        raise ValueError(msg)
 
     def near(chosen: np.ndarray) -> Ints:
         """(M,) largest sum of a node's point with all chosen nodes' points, itself included."""
         count = np.zeros(number, dtype=np.int64)
         np.add.at(count, points.place[chosen], points.members[chosen])
-        return np.asarray(shares @ count, dtype=np.int64)[points.place]
+        return np.asarray(largest_sums(first, second, share, same, count)[points.place])
 
-    free = _free(points, near(np.full(len(points.place), True)) - same)
-    pool = near(free)
-    settled = int((points.members * (pool - same))[free].sum())
-    if free.all():
+    free = _total(points, near(np.full(len(points.place), True)) - same) <= points.cap
+    below = free[points.owner]
+    pool = near(below)
+    settled = int((points.members * (pool - same))[below].sum())
+    # What caps leave room for when those below theirs have had all they can; twice: from a node to them and from them.
+    room = np.where(free, 0, np.maximum(points.cap - _total(points, pool), 0))
+    settled += 2 * int((points.cap - room)[~free].sum())
+    if not room.any():
         return settled
-    tight = points.part(~free)
-    most = tight.cap[tight.owner]
-    # Twice: from a node to those below their caps, and from them to the node.
-    return settled + _flow(tight, np.minimum(_times(tight.members, pool[~free], most), most), shares, same)
+    tight = points._replace(cap=room).part(room[points.owner] > 0)
+    return settled + _flow(tight, (first, second, share), same, number)
 
 
-def _free(points: Nodes, reach: Ints) -> np.ndarray:
-    """(M,) whether a node's owner cannot meet the cap, where a node's point shares `reach` (M,) at most."""
-    largest = points.cap[points.owner]
+def _total(points: Nodes, each: Ints) -> Ints:
+    """(A,) sums of numbers (M,) over all points of an owner, or more than the cap where they exceed it."""
+    most = points.cap[points.owner]
+    # Beyond the cap products are not needed, and might overflow.
+    fits = each <= most // points.members
     total = np.zeros(len(points.cap), dtype=np.int64)
-    np.add.at(total, points.owner, _times(points.members, reach, largest))
-    return (total <= points.cap)[points.owner]
-
-
-def _times(count: Ints, each: Ints, most: Ints) -> Ints:
-    """Products, or one more than `most` where they exceed it: beyond that they are not needed, and might overflow."""
-    fits = each <= most // np.maximum(count, 1)
-    return np.where(fits, count * np.where(fits, each, 0), most + 1)
-
-
-class _Network:
-    """The network of nodes with caps, to which edges between nodes are added."""
-
-    def __init__(self, points: Nodes, pool: Ints, shares: "scipy.sparse.csr_array", same: int) -> None:
-        self.points, self.same, self.count = points, same, len(points.place)
-        owners = len(points.cap) if points.shared else 0
-        self.size = 2 + 2 * (self.count + owners)
-        self.fixed = self._fixed(pool)
-        self.order = np.argsort(points.place, kind="stable")
-        self.row, self.column, self.value = self._nearest_first(shares)
-        # Edges between nodes, each as one number.
-        self.edges: Ints = np.empty(0, dtype=np.int64)
-        self.shares: Ints = np.empty(0, dtype=np.int64)
-
-    def _fixed(self, pool: Ints) -> tuple[Ints, Ints, Ints]:
-        """Tails, heads and capacities of edges from the source and to the sink, which are numbered 0 and 1."""
-        points, count = self.points, self.count
-        left, right = 2 + np.arange(count), 2 + count + np.arange(count)
-        most = points.cap[points.owner]
-        fixed = [(np.zeros_like(right), right, pool), (left, np.ones_like(left), pool)]
-        if points.shared:
-            first, last = np.split(np.arange(2 + 2 * count, self.size), 2)
-            fixed += [(np.zeros_like(first), first, points.cap), (last, np.ones_like(last), points.cap)]
-            fixed += [(first[points.owner], left, most), (right, last[points.owner], most)]
-        else:
-            fixed += [(np.zeros_like(left), left, most), (right, np.ones_like(right), most)]
-        tail, head, capacity = (np.concatenate(each) for each in zip(*fixed, strict=True))
-        return tail, head, capacity
-
-    def _nearest_first(self, shares: "scipy.sparse.csr_array") -> tuple[Ints, Ints, Ints]:
-        """Pairs of places that have nodes, with their shares: by the first place, and nearest seconds first."""
-        entries = shares.tocoo()
-        held = np.zeros(shares.shape[0], dtype=bool)
-        held[self.points.place] = True
-        kept = held[entries.row] & held[entries.col]
-        row, column, value = entries.row[kept], entries.col[kept], entries.data[kept]
-        # One key of both: a share is at most that of one place.
-        sort = np.argsort(row.astype(np.int64) * (self.same + 1) - value, kind="stable")
-        return row[sort], column[sort], value[sort]
-
-    def _members(self, chosen: np.ndarray) -> tuple[Ints, Ints, Ints]:
-        """Chosen nodes in the order of their places, and for every place where its own begin and how many there are."""
-        members = self.order[chosen[self.order]]
-        place = self.points.place[members]
-        size = int(self.points.place.max()) + 1
-        count = np.bincount(place, minlength=size)
-        return members, np.cumsum(count) - count, count
-
-    def add(self, left: np.ndarray, right: np.ndarray, most: int) -> bool:
-        """Add edges between chosen nodes (M,) and (M,), about `most` from each; False where all are there."""
-        members, start, count = self._members(left)
-        others, other_start, other_count = self._members(right)
-        used = (count[self.row] > 0) & (other_count[self.column] > 0)
-        row, column, value = self.row[used], self.column[used], self.value[used]
-        wanted = int((count[row] * other_count[column]).sum())
-        one, two = np.divmod(self.edges, self.count)
-        known = left[one] & right[two]
-        if wanted == int(known.sum()):
-            return False
-        ahead = np.cumsum(other_count[column])
-        new = np.diff(row, prepend=-1) > 0
-        ahead -= other_count[column]
-        ahead -= np.repeat(ahead[new], np.diff(np.append(np.flatnonzero(new), len(row))))
-        taken = np.clip(most - ahead, 0, other_count[column])
-        edges, values = [self.edges], [self.shares]
-        for k, a, b in products(start[row], count[row], np.zeros_like(row), taken):
-            turn = (b + a - start[row[k]]) % other_count[column[k]]
-            edges.append(members[a] * self.count + others[other_start[column[k]] + turn])
-            values.append(value[k])
-        self.edges, first = np.unique(np.concatenate(edges), return_index=True)
-        self.shares = np.concatenate(values)[first]
-        return True
-
-    def solve(self) -> tuple[int, np.ndarray, np.ndarray]:
-        """The maximum flow, and which nodes (M,), (M,) of both sides are on the source's side of its cut."""
-        points = self.points
-        (one, two), value = np.divmod(self.edges, self.count), self.shares
-        most = np.minimum(points.cap[points.owner[one]], points.cap[points.owner[two]])
-        # A point has no share with itself.
-        partners = points.members[two] - (one == two)
-        between = np.minimum(_times(points.members[one], np.minimum(_times(partners, value, most), most), most), most)
-        tail, head, capacity = (
-            np.concatenate(each) for each in zip(self.fixed, (2 + one, 2 + self.count + two, between), strict=True)
-        )
-        graph = scipy.sparse.csr_array((capacity.astype(np.int32), (tail, head)), shape=(self.size, self.size))
-        total, reached = _saturated(graph)
-        return total, reached[2 : 2 + self.count], reached[2 + self.count : 2 + 2 * self.count]
-
-
-def _saturated(graph: "scipy.sparse.csr_array") -> tuple[int, np.ndarray]:
-    """Value of a maximum flow from node 0 to 1, and which nodes are on the source's side of its cut."""
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
-
-    total, left = 0, graph
-    reached = np.full(graph.shape[0], True)
-    while reached[1]:
-        flow = scipy.sparse.csr_array(maximum_flow(left, 0, 1).flow)
-        # Edge by edge a flow has 32 bits, and all of it may have more.
-        total += int(flow.data[flow.indptr[0] : flow.indptr[1]].astype(np.int64).sum())
-        left = scipy.sparse.csr_array(left - flow)
-        left.eliminate_zeros()
-        reached = np.zeros(graph.shape[0], dtype=bool)
-        reached[breadth_first_order(left, 0, return_predecessors=False)] = True
-    return total, reached
-
-
-def _flow(points: Nodes, pool: Ints, shares: "scipy.sparse.csr_array", same: int) -> int:
-    """Maximum flow of the whole network, found in parts of it."""
-    network = _Network(points, pool, shares, same)
-    left, right = np.full(len(points.place), True), np.full(len(points.place), True)
-    most = int(np.clip(AT_FIRST // len(points.place), *NEIGHBOURS))
-    total = 0
-    while network.add(left, right, most):
-        total, left, reached = network.solve()
-        right, most = ~reached, most * MORE
+    np.add.at(total, points.owner, np.where(fits, points.members * np.where(fits, each, 0), most + 1))
     return total
+
+
+def _flow(points: Nodes, pairs: tuple[np.ndarray, np.ndarray, np.ndarray], same: int, places: int) -> int:
+    """Maximum flow of a network of nodes in the order of their places, which gets edges as long as they may matter."""
+    from dpppsynth.models import pair_network as network
+
+    owners, owner, room = len(points.cap), points.owner, points.cap
+    node = np.searchsorted(points.place, np.arange(places + 1))
+    size = np.diff(node)
+    # Vertices that the source reaches, on the left and on the right: of no network at all, only left ones.
+    reached, most = np.arange(2 * owners) < owners, EDGES
+    ends, capacity, flow = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    into, out = room.copy(), room.copy()
+    start, arcs = network.arcs_by_owner(ends, owner, owners)
+    while into.any():
+        left, right = np.full((2, places), False)
+        left[points.place[reached[owner]]] = right[points.place[~reached[owners + owner]]] = True
+        chosen = network.nearest_first(*pairs, same, left, right)
+        # Every edge is one of the first for a node; what is not written to takes no memory.
+        count = min(most * len(owner), int(size[chosen[0]] @ size[chosen[1]]))
+        more, added = np.empty(count, dtype=np.int64), np.empty(2 * count, dtype=np.int32)
+        known = *chosen, node, owner, points.members, room, reached, most, start, arcs, ends
+        count, further = network.new_edges(*known, more, added)
+        if count:
+            ends, capacity = np.concatenate([ends, added[: 2 * count]]), np.concatenate([capacity, more[:count]])
+            flow = np.concatenate([flow, np.zeros(2 * count, dtype=np.int64)])
+            start, arcs = network.arcs_by_owner(ends, owner, owners)
+            edges = start, arcs, ends, owner, capacity, flow, into, out
+            # First those that have the fewest to choose from: others find what they lack on short ways.
+            choice = np.bincount(owner[ends], weights=np.repeat(capacity, 2), minlength=owners) / room
+            network.fill(np.argsort(choice), *edges)
+            reached, _ = network.saturate(*edges)
+        elif not further:
+            break
+        most *= MORE
+    if not network.is_largest(ends, owner, capacity, flow, room, reached):
+        msg = "a maximum flow is not one; this is an error of this package, please report it."
+        raise RuntimeError(msg)
+    return int((room - into).sum())

@@ -199,11 +199,9 @@ class PairStatistic:
         places = self._places(level, positions)
         known, place = numbered(places)
         found = self._near(level, known)
-        weight = self._weights(level, found)
-        held = weight > 0
-        pairs, unit = NearPairs(*(each[held] for each in found)), 2**self.bits
+        unit = 2**self.bits
         points = nodes(place, self.caps[level] * unit, persons)
-        return capped_total(points, pairs, weight[held], unit)
+        return capped_total(points, found, self._weights(level, found), unit)
 
     @cached_property
     def _streets(self) -> list[StreetPlaces]:
@@ -224,12 +222,12 @@ class PairStatistic:
         reach = self.steps[level]
         return self._streets[level].near(places, reach) if self._streets else near_lattice_places(places, reach)
 
-    def _weights(self, level: int, pairs: NearPairs) -> Ints:
+    def _weights(self, level: int, pairs: NearPairs) -> np.ndarray:
         """(k,) shares in units, rounded down, of distances along streets or squared ones in the plane."""
         unit, reach = 2**self.bits, self.steps[level]
         if self._streets:
             return unit - -(-pairs.apart * unit // (reach * UNITS))
-        return plane_shares(reach, self.bits)[pairs.apart]
+        return plane_shares(reach, self.bits).astype(np.int32)[pairs.apart]
 
 
 def numbered(places: Ints) -> tuple[Ints, Ints]:

@@ -61,28 +61,15 @@ def products(start: Ints, count: Ints, other_start: Ints, other_count: Ints) -> 
 
 
 def near_lattice_places(places: Ints, reach: int) -> NearPairs:
-    """Pairs of different lattice places (k, 2) nearer than `reach` steps, with squared distances.
+    """Pairs of different lattice places (k, 2) nearer than `reach` steps, with squared distances, in 32 bits."""
+    from dpppsynth.spatial.lattice_pairs import near_in_order
 
-    Places lie in squares of side `reach`; near ones are in the same or in adjacent squares.
-    """
-    square = places // reach
-    # Squares are numbered row by row with room for neighbours, so that no two have one number.
-    square = square - square.min(axis=0, initial=0) + 1
-    width = int(square[:, 1].max(initial=0)) + 2
-    key = square[:, 0] * width + square[:, 1]
-    order = np.argsort(key, kind="stable")
-    keys, start, count = np.unique(key[order], return_index=True, return_counts=True)
+    order = np.lexsort(places.T[::-1])
     x, y = np.ascontiguousarray(places[order].T)
-    found = []
-    for shift in (0, 1, width - 1, width, width + 1):
-        other = np.searchsorted(keys, keys + shift)
-        known = other < len(keys)
-        known[known] = keys[other[known]] == keys[known] + shift
-        ranges = start[known], count[known], start[other[known]], count[other[known]]
-        for _, a, b in products(*ranges):
-            apart = (x[a] - x[b]) ** 2 + (y[a] - y[b]) ** 2
-            # Within one square every pair is met twice.
-            near = np.flatnonzero((apart < reach * reach) & ((a < b) | (shift != 0)))
-            one, two = order[a[near]], order[b[near]]
-            found.append(NearPairs(np.minimum(one, two), np.maximum(one, two), apart[near]))
-    return NearPairs.joined(found)
+    columns = x, y, np.append(np.flatnonzero(np.diff(x)) + 1, len(x)), reach
+    found = np.empty((3, 0), dtype=np.int32)
+    found = np.empty((3, near_in_order(*columns, *found)), dtype=np.int32)
+    near_in_order(*columns, *found)
+    if (np.diff(order) != 1).any():
+        found[:2] = np.sort(order[found[:2]], axis=0)
+    return NearPairs(*found)
