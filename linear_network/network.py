@@ -260,7 +260,7 @@ class LinearNetwork(Skeleton, Domain):
                 "complete the network, from public knowledge."
             )
             raise InputError(msg)
-        return PointPattern.at(self.positions(points), self, marks)
+        return PointPattern.at(self.positions(points), self, marks).snapped(tolerance)
 
     def within(self, xy: Floats, tolerance: float) -> npt.NDArray[np.bool_]:
         require_distance("tolerance", tolerance, self.unit)
