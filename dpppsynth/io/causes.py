@@ -37,7 +37,7 @@ from dpppsynth.spatial.tables.mark_columns import (
 from dpppsynth.spatial.tables.mark_columns import (
     FAR as CLOCK_FAR,
 )
-from dpppsynth.spatial.tables.rows import FAR, INFINITE, OUTSIDE, table_places
+from dpppsynth.spatial.tables.rows import PLACES, table_places
 from dpppsynth.spatial.tables.table import Table, number
 
 # Rules of times whose causes can be told.
@@ -45,7 +45,6 @@ OF_TIMES = (NO_TIME, OUT_OF_RANGE, NO_HOUR, AMBIGUOUS, CLOCK_FAR, *MISTAKEN)
 Mask = NDArray[np.bool_]
 # Rows of which cells are looked at, for each rule.
 FEW = 1000
-PLACES = (OUTSIDE, FAR, INFINITE)
 ALONE = "Mend these rows alone, in the file: an option would change every row."
 UNKNOWN_LEVEL = "unknown level"
 NOT_A_NUMBER, NOT_A_POINT, OTHER_FIELDS = "not a number", "not a point", "wrong number of fields"

@@ -16,6 +16,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from dpppsynth.core.arguments import elements, instance
+from dpppsynth.core.crs import same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.wording import either, mention
@@ -298,6 +299,32 @@ def pattern_of(points: Points, domain: Domain, snap: float | None) -> PointPatte
     if snap is None:
         return PointPattern(points.xy, domain, points.marks)
     return PointPattern.at(domain.nearest(points.xy), domain, points.marks).snapped(snap)
+
+
+def pattern_of_frame(points: Any, domain: Domain, argument: str) -> PointPattern | None:
+    """Pattern of the points of a GeoDataFrame or a GeoSeries, as they stand; None of what is neither.
+
+    InputError, with the call that takes them, where they are in another coordinate system or not in the domain.
+    """
+    if not (hasattr(points, "to_crs") and hasattr(points, "geometry")):
+        return None
+    from dpppsynth.spatial.tables.rows import PLACES
+
+    frame = points.geometry.to_frame("geometry")
+    try:
+        return PointPattern.from_geodataframe(frame, domain)
+    except InputError as error:
+        reason = error
+    other = frame.crs is not None and domain.crs is not None and not same_crs(frame.crs, domain.crs)
+    if not other and not any(rule in str(reason) for rule in PLACES):
+        raise reason
+    what = "they are in another coordinate system" if other else "some are not in the domain"
+    moved = f", to_crs={domain.crs!r}" if other else ""
+    msg = (
+        f"{argument}: {what}; take PointPattern.from_geodataframe(points, domain{moved}, snap=15.0), which moves them "
+        "by up to a public tolerance"
+    )
+    raise InputError(msg)
 
 
 def _marks(marks: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:
