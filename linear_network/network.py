@@ -279,8 +279,8 @@ class LinearNetwork(Skeleton, Domain):
         Parameters
         ----------
         points_a : PointPattern, GeoDataFrame, GeoSeries or array_like, shape (n, 2)
-            On this network and, where they name one, in its coordinate system: coordinates, or where these are not all on it `positions` of a pattern, each the number of
-            an edge and a distance along it.
+            On this network and, where they name one, in its coordinate system: coordinates, or where these are not all
+            on it `positions` of a pattern, each the number of an edge and a distance along it.
         points_b : as points_a, optional
             The same points unless given.
         """
