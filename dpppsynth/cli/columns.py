@@ -7,7 +7,12 @@ from dpppsynth.contract.settings import CAP
 
 
 def require_told(
-    method: Method | OptionalMethod, columns: tuple[str, ...], read: dict[str, Any], file: str, *, rows_are_persons: bool
+    method: Method | OptionalMethod,
+    columns: tuple[str, ...],
+    read: dict[str, Any],
+    file: str,
+    *,
+    rows_are_persons: bool,
 ) -> None:
     """Refuse a file with columns of which it has to be said what they are.
 
