@@ -2,8 +2,8 @@
 
 The truth is drawn from the prior of the release, whose settings are known, so that what is missing to 90 % is the
 approximation's. Epsilon 1; a square of 1 km with privacy radius 50 m and cells of 250 m, and the streets of Soho with a
-radius of 25 m and squares of 150 m. In the plane the field lives at the vertices of the tents. Streets above a coarse
-plane, of 15 x 15 vertices in place of 30 along the longer side, have half the unknowns.
+radius of 25 m and squares of 150 m. In the plane the field lives at the vertices of the tents. Coarse streets have a
+field of the plane on 15 x 15 vertices in place of 30 along the longer side.
 
     OMP_NUM_THREADS=1 python benchmarks/nuts_coverage.py --out docs/results/nuts.md
 """
@@ -21,7 +21,7 @@ from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_solver import SparseFactor
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000)
-STREETS, COARSE = "streets", "streets above a coarse plane"
+STREETS, COARSE = "streets", "coarse streets"
 SQUARES = {"plane": 250.0, STREETS: 150.0, COARSE: 150.0}
 ALPHA = {"plane": 50.0, STREETS: 25.0, COARSE: 25.0}
 # Setting of the prior that the truth is drawn from, of those that the rule averages over.
