@@ -251,6 +251,11 @@ class NoisyMasses(MassLikelihood):
     def precision(self, means: Floats) -> Floats:
         return 1 / (means + self.noise_variance)
 
+    def slopes(self, means: Floats) -> Floats:
+        """(..., K) slopes of the log-density in the means (..., K)."""
+        observed, *_, shift = self.arguments
+        return np.asarray(observed / (means + shift) - 1.0)
+
     @property
     def own_law(self) -> "NoisyMasses":
         """The same masses with the law of their noise, where that is known to be of Laplace."""
@@ -277,6 +282,10 @@ class MassesInLaplaceNoise(NoisyMasses):
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
         observed, measure, tents, n, shift = super().arguments
         return observed - shift, measure, tents, n, self.noise_scale
+
+    def slopes(self, means: Floats) -> Floats:
+        observed, *_, scale = self.arguments
+        return counts_score(np.maximum(means, EMPTY * scale), observed, scale)
 
     def precision(self, means: Floats) -> Floats:
         """(K,) information of `counts_score`, to two parts in a hundred."""

@@ -12,6 +12,8 @@ from dpppsynth.spatial.mesh import Floats
 # Seconds of a run on two idle cores at so many unknowns, and the power of their number with which these grow: fields of
 # sparse precision, whitened by a sparse factor, and dense ones.
 SPARSE_PACE, DENSE_PACE = (40.0, 2000, 1.35), (15.0, 1000, 1.5)
+# Seconds that NUTS takes at most where nobody asks for it.
+MOST_SECONDS = 120.0
 # Runs that fail their diagnostics are tried again with shorter steps: least rates of accepted ones.
 SHORTER = (0.0, 0.95, 0.99)
 
@@ -60,10 +62,15 @@ def passed_run(
     raise QualityError(msg)
 
 
+def reckoned(runs: int, unknowns: int, pace: tuple[float, int, float]) -> float:
+    """Seconds of so many runs of NUTS on two idle cores."""
+    each, size, power = pace
+    return float(runs * each * (unknowns / size) ** power)
+
+
 def sampling_words(engine: str, runs: int, unknowns: int, pace: tuple[float, int, float]) -> str:
     """NUTS with its engine, and how long it takes, in words."""
-    each, size, power = pace
-    seconds = runs * each * (unknowns / size) ** power
+    seconds = reckoned(runs, unknowns, pace)
     time = f"{max(1, round(seconds / 60))} min" if seconds > 90 else f"{5 * max(1, round(seconds / 5))} s"
     return f"nuts ({engine}), about {time} on two idle cores, or more where runs fail their diagnostics"
 

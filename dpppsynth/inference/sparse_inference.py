@@ -36,6 +36,7 @@ from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN, NEGLIGIBLE, climb_grid
 from dpppsynth.models.nuts import CHAINS, Diagnostics
+from dpppsynth.models.posterior_centre import mean_centred
 from dpppsynth.models.sparse_fields import SparseField, constant, field_of_precision, with_effects
 from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior, with_masses
 from dpppsynth.models.whitened_density import WhitenedDensity
@@ -159,7 +160,7 @@ class SparseInference(FieldInference):
             if passed is not None:
                 notes.rhat[place], notes.ess[place] = passed.rhat, passed.ess
                 notes.divergences[place] = passed.divergences
-            drawn = [self._of_own_masses(fit, likelihood, each) for each in unknowns]
+            drawn = [self._of_own_masses(fit, likelihood, each, self.unseen(place, int(k), rng)) for each in unknowns]
             fields.append(np.stack([self.normalise(each, likelihood.n) for each in drawn]))
             effects.append(unknowns[..., fit.prior.size - fit.prior.effects :])
         scales = np.tile(np.repeat([self.scales[place] for place in fits], count), (CHAINS, 1))
@@ -195,10 +196,12 @@ class SparseInference(FieldInference):
         masses = [likelihood.tents @ likelihood.vertex_masses(fit.field_of(each)) for each in unknowns]
         return np.array(masses), unknowns[:, fit.prior.size - fit.prior.effects :]
 
-    def _of_own_masses(self, fit: SparsePosterior, likelihood: NoisyMasses, unknowns: Floats) -> Floats:
+    def _of_own_masses(
+        self, fit: SparsePosterior, likelihood: NoisyMasses, unknowns: Floats, unseen: Floats | float = 0.0
+    ) -> Floats:
         """(k, V) fields of unknowns (k, N), whose integrals over tents are the masses that they were drawn for."""
         masses = self._quantities(fit, likelihood, unknowns)[0]
-        return with_masses(fit.field_of(unknowns), masses, likelihood.tents, self.rule, likelihood.n)
+        return with_masses(fit.field_of(unknowns) + unseen, masses, likelihood.tents, self.rule, likelihood.n)
 
     def _draw(
         self, place: int, fit: SparsePosterior, likelihood: NoisyMasses, totals: Floats, rng: np.random.Generator
@@ -206,12 +209,26 @@ class SparseInference(FieldInference):
         """(k, V) draws with the given totals (k,), in single precision, and their (k, p) effects."""
         fields = [np.empty((0, len(self.mesh.vertices)), dtype=np.float32)]
         effects = [np.empty((0, fit.prior.effects))]
+        centred = mean_centred(fit, likelihood, rng) if len(totals) and self.sees_all(likelihood) else None
+        about = centred or fit
         for part in (totals[start : start + BATCH] for start in range(0, len(totals), BATCH)):
-            drawn, own = fit.drawn(len(part), rng)
-            drawn = drawn + self.unseen(place, len(part), rng)
-            fields.append(self.normalise(self.bent(likelihood, fit.field_mode, drawn), part))
-            effects.append(own)
+            unknowns = (about.mode[:, None] + about.deviations(len(part), rng)).T
+            if centred is None:
+                rough = fit.field_of(unknowns) + self.unseen(place, len(part), rng)
+                drawn = self.bent(likelihood, fit.field_mode, rough)
+            else:
+                drawn = self._of_own_masses(centred, likelihood, unknowns)
+            fields.append(self.normalise(drawn, part))
+            effects.append(unknowns[:, fit.prior.size - fit.prior.effects :])
         return np.concatenate(fields), np.concatenate(effects)
+
+    def sees_all(self, likelihood: NoisyMasses) -> bool:
+        """Whether tents are as fine as the field, so that they tell of all of it.
+
+        Its posterior then leans to one side, and draws are made about its mean. Of finer fields most of the variance is
+        that of the prior, and draws are bent to the masses at the mode (docs/results/nuts.md).
+        """
+        return likelihood.tents.shape[0] >= likelihood.tents.shape[1]
 
     def unseen(self, place: int, k: int, rng: np.random.Generator) -> Floats | float:
         """(k, V) parts of fields of one prior, by its place in `scales`, that its unknowns leave out; none here."""
@@ -288,6 +305,10 @@ class AveragedInference(SparseInference):
     def log_weight(self, values: tuple[float, ...]) -> float:
         """Logarithm of a combination's weight before the statistic is seen, relative to the others."""
         return 0.0
+
+    def sees_all(self, likelihood: NoisyMasses) -> bool:
+        """False: with segments of streets, and with marks, draws about the mean hold no more than bent ones."""
+        return False
 
     def _weighed(self, values: tuple[float, ...], fit: SparsePosterior) -> SparsePosterior:
         return replace(fit, log_evidence=fit.log_evidence + self.log_weight(values))

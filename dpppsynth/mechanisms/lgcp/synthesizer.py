@@ -44,6 +44,7 @@ from dpppsynth.core.wording import instead, mention
 from dpppsynth.inference.field_by_rule import field_by_rule, matern_mesh
 from dpppsynth.inference.lgcp_inference import ENGINES, INFERENCES, LGCPInference
 from dpppsynth.inference.matern_inference import MaternInference
+from dpppsynth.inference.nuts_runs import DENSE_PACE, MOST_SECONDS, reckoned
 from dpppsynth.inference.sparse_inference import PrecisionInference
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
@@ -143,8 +144,9 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         windows from 1000 points on, and on networks of up to some 1500 segments.
     inference : {"auto", "nuts", "laplace"}
         After a private statistic, which is the same either way: NUTS, behind fields of up to 12 000 unknowns, dense
-        ones of 2500, or a Laplace approximation. "auto": NUTS behind a dense prior of up to 2500 vertices and three
-        million points, the approximation otherwise.
+        ones of 2500, or a Laplace approximation. "auto": NUTS behind a dense prior where it takes two minutes at most,
+        as `check` reckons it, and there are up to three million points; behind sparse ones the approximation, whose
+        intervals hold as much (docs/results/nuts.md).
     engine : {"nutpie", "pymc"}
         Implementation of NUTS.
     offset : Offset, optional
@@ -631,7 +633,9 @@ def _dense(s: LGCPSynthesizer, mesh: Mesh, size: float) -> LGCPInference:
     field = rule.field_mesh(mesh)
     inference = s.inference
     if inference == "auto":
-        inference = "laplace" if size > MOST_SAMPLED or len(field.vertices) > MOST_VERTICES else "nuts"
+        count = len(field.vertices)
+        soon = count <= MOST_VERTICES and reckoned(len(scales), count, DENSE_PACE) <= MOST_SECONDS
+        inference = "nuts" if soon and size <= MOST_SAMPLED else "laplace"
     _require_small(s, field, inference)
     settings: dict[str, Any] = {"offset": s.offset, "inference": inference, "engine": s.engine, "own": own}
     # A given length scale, or covariance, is a prior of one's own.

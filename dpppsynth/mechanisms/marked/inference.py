@@ -12,7 +12,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import require
-from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
@@ -24,13 +24,7 @@ from dpppsynth.inference.field_inference import (
     opened_values,
     require_somewhere,
 )
-from dpppsynth.inference.sparse_inference import (
-    INFERENCES,
-    LONGEST,
-    SHORTEST,
-    AveragedInference,
-    require_increasing,
-)
+from dpppsynth.inference.sparse_inference import LONGEST, SHORTEST, AveragedInference, require_increasing
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, MarkedMesh
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
@@ -136,7 +130,9 @@ class MarkedInference(GridInference, AveragedInference):
         Of the curves of times, in their unit; 0 where there are none.
     sigma : float
         Standard deviation of the field of places that all types share.
-    inference : {"laplace"}
+    inference : {"laplace", "nuts"}
+    engine : {"nutpie", "pymc"}
+        Implementation of NUTS.
     covariates : Design, optional
         Public covariates at the vertices in space, with the same effects at all times.
     lattice : (int, int), optional
@@ -154,12 +150,15 @@ class MarkedInference(GridInference, AveragedInference):
     time_range: float
     sigma: float = MATERN_SIGMA
     inference: str = "laplace"
+    engine: str = "nutpie"
     covariates: Design | None = None
     lattice: tuple[int, int] | None = None
     by_type: bool = False
     kind: ClassVar[str] = "marks"
     averaged: ClassVar[tuple[str, ...]] = ("ranges", "owns", "time_sigmas", "togethers")
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "time_range", "inference", "by_type"})
+    adjustable: ClassVar[frozenset[str]] = frozenset(
+        {"sigma", *averaged, "time_range", "inference", "engine", "by_type"}
+    )
 
     def __post_init__(self) -> None:
         longest = LONGEST * self.grid.domain.extent
@@ -173,18 +172,23 @@ class MarkedInference(GridInference, AveragedInference):
         require_increasing("time_range", (self.time_range,), least, most)
         for name in self.averaged:
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
-        one_of("inference", self.inference, INFERENCES)
         if flag("by_type", self.by_type) and types == 1:
             msg = "by_type: the points have one type, so effects are of that one; leave it out."
             raise InputError(msg)
         require_lattice(self.lattice)
-        places = self._space(self.ranges[-1]).unknowns(self._nodes.lattice.mesh if self._nodes else self.grid.space)
-        require_few_unknowns(places * (1 + (types > 1) * types + (hats > 1) * hats))
+        require_few_unknowns(self.unknowns)
+        self.require_inference()
         for each in self.measure.reshape(types * hats, -1):
             require_somewhere(each)
 
     def __repr__(self) -> str:
         return f"MarkedInference({self.grid.space!r}, {self.grid.marks!r}, ranges={self.ranges})"
+
+    @property
+    def unknowns(self) -> int:
+        types, hats, _ = self.grid.shape
+        places = self._space(self.ranges[-1]).unknowns(self._nodes.lattice.mesh if self._nodes else self.grid.space)
+        return places * (1 + (types > 1) * types + (hats > 1) * hats)
 
     def require(self, plan: LatticeStatistic) -> None:
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
@@ -274,7 +278,7 @@ class MarkedInference(GridInference, AveragedInference):
     def table_rows(self) -> Rows:
         rows = [
             ("field", f"Matern, sigma {self.sigma:g}, ranges {', '.join(f'{each:.4g}' for each in self.ranges)}"),
-            ("inference", self.inference),
+            ("inference", self.way),
         ]
         parts = []
         if self.grid.shape[0] > 1:

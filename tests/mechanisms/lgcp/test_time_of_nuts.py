@@ -28,5 +28,15 @@ def test_one_prior_takes_less_than_an_average_over_several():
     assert minutes(said(900, length_scale=200.0, **settings)) < minutes(said(900, **settings))
 
 
+@pytest.mark.parametrize("length_scale", [None, 200.0])
+@pytest.mark.parametrize("side", [20, 36, 46, 50])
+def test_nobody_waits_more_than_two_minutes_unasked(side, length_scale):
+    """Behind dense fields, whose vertices are those of the tents here."""
+    settings = {"prior": "dense", "mesh": dps.models.regular_triangulation(SQUARE, shape=(side, side))}
+    settings |= {} if length_scale is None else {"length_scale": length_scale}
+    usual, named = (said(900, inference=each, **settings) for each in ("auto", "nuts"))
+    assert usual == (named if minutes(named) <= 2 else "laplace")
+
+
 def test_an_approximation_states_no_time():
     assert said(3_000, inference="laplace") == "laplace"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from support.cases import SQUARE, STREETS
-from support.seams import one_prior
+from support.seams import chance_for_nuts, one_prior
 
 import dpppsynth as dps
 from dpppsynth import AddRemove, AlphaNeighbours, MarkedSynthesizer, Marks, PointPattern, Times, Types
@@ -320,6 +320,24 @@ class TestRelease:
 
 
 class TestFiles:
+    def test_nuts_is_asked_for_afterwards(self, tmp_path, monkeypatch):
+        """Chains are of pure chance here: between nodes their draws are as rough as those of the approximation."""
+        few = {"marks": Marks(KINDS), "relation": AlphaNeighbours(25.0, types="public"), "mechanism": "tents"}
+        mesh = regular_triangulation(SQUARE, shape=(4, 4))
+        points = original()
+        points = PointPattern(points.xy, SQUARE, {"offence": points.marks["offence"]})
+        release = MarkedSynthesizer(4.0, mesh=mesh, **few).release(points, 1)
+        monkeypatch.setattr("dpppsynth.inference.sparse_inference.NUTS_DRAWS", 250)
+        with chance_for_nuts():
+            again = release.infer(1, inference="nuts")
+        assert again.statistic is release.statistic
+        nodes, draws = again.estimator._nodes, [each.draws.flat.astype(float) for each in (release, again)]
+        usual, sampled = (np.std(each.reshape(-1, 2, 100) - nodes.smooth(each.reshape(-1, 2, 100))) for each in draws)
+        assert sampled == pytest.approx(usual, rel=0.1)
+        folder = again.save(tmp_path / "again")
+        assert {check.name for check in verify(folder).checks if not check.holds} <= {"randomness"}
+        assert load_release(folder).estimator.inference == "nuts"
+
     @pytest.mark.slow
     def test_what_is_saved_is_verified_and_loaded(self, tmp_path):
         release = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR).release(original())
