@@ -7,7 +7,8 @@ and the earth mover's distance from the normalised intensity to its points, on 6
 Rivals know more than a release may: all know the number of points, and what their papers leave open (sides of grids,
 bandwidths, steps, what becomes of negative masses) is chosen on the judging half itself, anew for each measure.
 
-Scores of all are kept in a file where one is named, and what stands there is not run again.
+Scores of all are kept in a file where one is named, and what stands there is not run again. With `--again` one method
+of ours is run, and all other results stay as the files beside the page have them.
 
     OMP_NUM_THREADS=1 python benchmarks/rivals.py --data FOLDER --out docs/results/rivals.md
 """
@@ -16,7 +17,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,16 @@ SETS = {
     "clmfires": (None,),
     "shapley": (None,),
     "city, simulated": (50_000,),
+    "europe": (50_000,),
 }
 CITY = 100_000
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
+# Sets of which not all settings are run: their relations and budgets.
+FEW = {"europe": (("alpha 1 %", "alpha .5 %"), (1.0,))}
 ALPHAS = {"alpha 1 %": 0.01, "alpha .5 %": 0.005}
 ANYWHERE = {"replace one": dps.ReplaceOne(), "add/remove": dps.AddRemove()}
 RELATIONS = (*ALPHAS, *ANYWHERE)
+KERNEL, FIELD = "kernel, not private", rival_tables.FIELD
 # Noise of the field on the points themselves: epsilon at an alpha of a hundredth.
 LIMIT = (0.01, 1000.0)
 # Cells along each side for the distance that is told, and for the one that chooses among candidates.
@@ -152,17 +157,14 @@ def cases(folder: Path | None, wanted: list[str] | None) -> Iterator[Case]:
             yield from (Case(name, *halves(found[name], most)) for most in sizes)
 
 
-def limits(case: Case, kept: Kept) -> dict[str, list]:
+def limits(case: Case, kept: Kept, wanted: Iterable[str] = (KERNEL, FIELD)) -> dict[str, list]:
     """Results that need no privacy."""
     known, alpha = case.known, LIMIT[0] * case.known.domain.extent
-    kernels = partial(rival_methods.kernels, known.xy, case.rasters)
-    return {
-        "kernel, not private": kept.get((case.name, len(known), "kernel, not private"), lambda: case.best(kernels())),
-        "field, not private": kept.get(
-            (case.name, len(known), "field, not private"),
-            lambda: case.released(LIMIT[1], alpha=alpha, mechanism="moved"),
-        ),
+    ways = {
+        KERNEL: lambda: case.best(rival_methods.kernels(known.xy, case.rasters)),
+        FIELD: lambda: case.released(LIMIT[1], alpha=alpha, mechanism="moved"),
     }
+    return {name: kept.get((case.name, len(known), name), ways[name]) for name in wanted}
 
 
 def histograms(case: Case, epsilon: float, sensitivity: float, kept: Kept) -> dict[str, list]:
@@ -183,15 +185,17 @@ def ours(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, lis
 
     A release depends on its plan and on the generator alone, so that one is not run twice.
     """
-    how = neighbours(case, relation)
-    named = {
-        mechanism: kept.get(
-            (case.name, len(case.known), relation, epsilon, mechanism),
-            lambda mechanism=mechanism: case.released(epsilon, mechanism=mechanism, **how),
-        )
-        for mechanism in (("tents", "moved") if relation in ALPHAS else ("tents",))
-    }
-    return {"auto": named[case.choice(epsilon, **how)]} | named
+    mechanisms = ("tents", "moved") if relation in ALPHAS else ("tents",)
+    named = {mechanism: own(case, relation, epsilon, mechanism, kept) for mechanism in mechanisms}
+    return {"auto": named[case.choice(epsilon, **neighbours(case, relation))]} | named
+
+
+def own(case: Case, relation: str, epsilon: float, mechanism: str, kept: Kept) -> list:
+    """Result of a mechanism asked for by name."""
+    return kept.get(
+        (case.name, len(case.known), relation, epsilon, mechanism),
+        lambda: case.released(epsilon, mechanism=mechanism, **neighbours(case, relation)),
+    )
 
 
 def neighbours(case: Case, relation: str) -> dict[str, Any]:
@@ -227,18 +231,42 @@ def row(case: Case, relation: str, epsilon: float, kept: Kept) -> rival_tables.R
     )
 
 
+def again(rows: list[rival_tables.Row], case: Case, method: str, budgets: list[float], kept: Kept) -> None:
+    """Put new results of a method of ours into the rows of a set, and into the default's where that takes it."""
+    for told in rows:
+        if (told.name, told.n) != (case.name, len(case.known)) or told.epsilon not in budgets:
+            continue
+        if method in told.limits:
+            told.limits.update(limits(case, kept, (method,)))
+        if method in told.ours:
+            result = own(case, told.relation, told.epsilon, method, kept)
+            told.ours.update({method: result} | ({"auto": result} if told.chosen == method else {}))
+
+
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz; simulated sets alone without it")
     parser.add_argument("--sets", nargs="+", help="names of sets, instead of all")
     parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
+    parser.add_argument("--again", choices=("tents", "moved", FIELD), help="method that is run alone; needs --out")
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS, help="budgets, with --again")
     args = parser.parse_args()
-    kept, rows = Kept(args.kept), []
+    kept, rows = Kept(args.kept), rival_tables.told_rows(args.out.with_suffix("")) if args.again else []
     for case in cases(args.data, args.sets):
-        for relation in RELATIONS:
-            rows.extend(row(case, relation, epsilon, kept) for epsilon in EPSILONS)
-            for name, lines in rival_tables.tables(rows):
-                fill(args.out, name, lines)
+        if args.again:
+            again(rows, case, args.again, args.epsilons, kept)
+            fill_all(args.out, rival_tables.tables(rows, every_histogram=False))
+            continue
+        relations, budgets = FEW.get(case.name, (RELATIONS, EPSILONS))
+        for relation in relations:
+            rows.extend(row(case, relation, epsilon, kept) for epsilon in budgets)
+            fill_all(args.out, rival_tables.tables(rows))
+
+
+def fill_all(page: Path | None, tables: Iterable[tuple[str, list[str]]]) -> None:
+    """Put tables into their places of a page."""
+    for name, lines in tables:
+        fill(page, name, lines)
 
 
 if __name__ == "__main__":

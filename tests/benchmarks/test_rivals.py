@@ -92,3 +92,27 @@ class TestTables:
         *_, moved, added = rivals.rival_tables.results(rows, rivals.rival_tables.DISTANCE)
         assert moved.endswith("| **1.00** AG | 4.00 | 5.00 | 2.00 |  | 2.00 | tents | 1.00 |")
         assert added.endswith("| **1.00** AG |  |  | 2.00 |  | 2.00 | tents | 1.00 |")
+
+    def test_rows_are_told_by_the_files_beside_a_page(self, rivals, rows, tmp_path):
+        tables = rivals.rival_tables
+        page = tmp_path / "page.md"
+        page.write_text("\n".join(f"[{name}](page/{name}.csv)" for name in ("main", "scores", "distances")))
+        for name, lines in tables.tables(rows):
+            if name in page.read_text():
+                rivals.fill(page, name, lines)
+        told = tables.told_rows(page.with_suffix(""))
+        for write in (tables.summary, tables.main_settings, tables.losses):
+            assert write(told) == write(rows)
+
+
+def test_a_method_that_is_run_again_is_that_of_the_default_where_it_takes_it(rivals, case, tmp_path):
+    def row(chosen):
+        old = {"auto": [0.1, 0.2, f"lgcp-{chosen}"], "tents": [0.1, 0.2], "moved": [0.1, 0.2]}
+        return rivals.rival_tables.Row("square", 50, "alpha 1 %", 1.0, old, {}, {}, {})
+
+    kept = rivals.Kept(tmp_path / "kept.jsonl")
+    kept.get(("square", 50, "alpha 1 %", 1.0, "moved"), lambda: (0.3, 0.1, "lgcp-moved"))
+    rows = [row("moved"), row("tents")]
+    rivals.again(rows, case, "moved", [1.0], kept)
+    assert [each.ours["auto"][0] for each in rows] == [0.3, 0.1]
+    assert [each.ours["moved"][0] for each in rows] == [0.3, 0.3]
