@@ -112,12 +112,16 @@ class Case:
 
     def judged(self, intensity: Intensity) -> tuple[float, float]:
         """Score and distance of an intensity."""
-        window = self.known.domain
+        density = intensity(self.judging) / intensity.total
+        return score(density, self.known.domain.area), self.distance(self.masses(intensity), CELLS)
+
+    def masses(self, intensity: Intensity) -> np.ndarray:
+        """Masses of an intensity in fine pixels, by their centres."""
         raster = self.rasters[rival_methods.FINE]
-        within = window.contains(raster.centres.reshape(-1, 2)).reshape(raster.shape)
+        within = self.known.domain.contains(raster.centres.reshape(-1, 2)).reshape(raster.shape)
         masses = np.zeros(raster.shape)
         masses[within] = intensity(raster.centres[within]) * raster.inside[within]
-        return score(intensity(self.judging) / intensity.total, window.area), self.distance(masses, CELLS)
+        return masses
 
 
 def _release(synthesizer: dps.LGCPSynthesizer, known: dps.PointPattern, guess: dict[str, float]) -> dps.CoxRelease:

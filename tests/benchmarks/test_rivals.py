@@ -116,3 +116,14 @@ def test_a_method_that_is_run_again_is_that_of_the_default_where_it_takes_it(riv
     rivals.again(rows, case, "moved", [1.0], kept)
     assert [each.ours["auto"][0] for each in rows] == [0.3, 0.1]
     assert [each.ours["moved"][0] for each in rows] == [0.3, 0.3]
+
+
+def test_masses_of_blocks_are_put_right_and_nothing_else(rivals, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    right = importlib.import_module("rival_blocks").put_right
+    masses, counts = np.ones((8, 8)), np.zeros((8, 8))
+    masses[0, 0], masses[:2, 2:4], counts[:2, :4] = 5.0, 0.0, 3.0
+    found = right(masses, counts)
+    assert found[0, 0] == pytest.approx(5 / 8 / 2)
+    assert found[:2, 2:4] == pytest.approx(np.full((2, 2), 1 / 8))
+    assert found[2:].sum() == found[:, 4:].sum() == 0
