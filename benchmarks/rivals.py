@@ -7,8 +7,8 @@ and the earth mover's distance from the normalised intensity to its points, on 6
 Rivals know more than a release may: all know the number of points, and what their papers leave open (sides of grids,
 bandwidths, steps, what becomes of negative masses) is chosen on the judging half itself, anew for each measure.
 
-Scores of all are kept in a file where one is named, and what stands there is not run again. With `--again` one method
-of ours is run, and all other results stay as the files beside the page have them.
+Scores of all are kept in a file where one is named, and what stands there is not run again. With `--sets` these alone
+are run, and with `--again` one method of ours; all other results stay as the files beside the page have them.
 
     OMP_NUM_THREADS=1 python benchmarks/rivals.py --data FOLDER --out docs/results/rivals.md
 """
@@ -46,7 +46,7 @@ SETS = {
 CITY = 100_000
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 # Sets of which not all settings are run: their relations and budgets.
-FEW = {"europe": (("alpha 1 %", "alpha .5 %"), (1.0,))}
+FEW = {"europe": (("alpha 1 %", "alpha .5 %", "replace one"), (1.0,))}
 ALPHAS = {"alpha 1 %": 0.01, "alpha .5 %": 0.005}
 ANYWHERE = {"replace one": dps.ReplaceOne(), "add/remove": dps.AddRemove()}
 RELATIONS = (*ALPHAS, *ANYWHERE)
@@ -247,30 +247,36 @@ def again(rows: list[rival_tables.Row], case: Case, method: str, budgets: list[f
             told.ours.update({method: result} | ({"auto": result} if told.chosen == method else {}))
 
 
-def main() -> None:
-    parser = command_line(__doc__)
-    parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz; simulated sets alone without it")
-    parser.add_argument("--sets", nargs="+", help="names of sets, instead of all")
-    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
-    parser.add_argument("--again", choices=("tents", "moved", FIELD), help="method that is run alone; needs --out")
-    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS, help="budgets, with --again")
-    args = parser.parse_args()
-    kept, rows = Kept(args.kept), rival_tables.told_rows(args.out.with_suffix("")) if args.again else []
-    for case in cases(args.data, args.sets):
-        if args.again:
-            again(rows, case, args.again, args.epsilons, kept)
-            fill_all(args.out, rival_tables.tables(rows, every_histogram=False))
-            continue
-        relations, budgets = FEW.get(case.name, (RELATIONS, EPSILONS))
-        for relation in relations:
-            rows.extend(row(case, relation, epsilon, kept) for epsilon in budgets)
-            fill_all(args.out, rival_tables.tables(rows))
+def with_rows(rows: list[rival_tables.Row], case: Case, kept: Kept) -> list[rival_tables.Row]:
+    """Rows with those of all settings of a set, in the order of sets."""
+    relations, budgets = FEW.get(case.name, (RELATIONS, EPSILONS))
+    new = [row(case, relation, epsilon, kept) for relation in relations for epsilon in budgets]
+    others = [each for each in rows if (each.name, each.n) != (case.name, len(case.known))]
+    return sorted(others + new, key=lambda each: list(SETS).index(each.name))
 
 
 def fill_all(page: Path | None, tables: Iterable[tuple[str, list[str]]]) -> None:
     """Put tables into their places of a page."""
     for name, lines in tables:
         fill(page, name, lines)
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz; simulated sets alone without it")
+    parser.add_argument("--sets", nargs="+", help="names of sets, instead of all")
+    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
+    parser.add_argument("--again", choices=("tents", "moved", FIELD), help="method that is run alone, with --out")
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS, help="budgets, with --again")
+    args = parser.parse_args()
+    told = bool(args.out and (args.sets or args.again))
+    kept, rows = Kept(args.kept), rival_tables.told_rows(args.out.with_suffix("")) if told else []
+    for case in cases(args.data, args.sets):
+        if args.again:
+            again(rows, case, args.again, args.epsilons, kept)
+        else:
+            rows = with_rows(rows, case, kept)
+        fill_all(args.out, rival_tables.tables(rows, every_histogram=not told))
 
 
 if __name__ == "__main__":

@@ -118,6 +118,18 @@ def test_a_method_that_is_run_again_is_that_of_the_default_where_it_takes_it(riv
     assert [each.ours["moved"][0] for each in rows] == [0.3, 0.3]
 
 
+def test_rows_of_a_set_that_is_run_take_the_place_of_its_own_alone(rivals, case, monkeypatch):
+    def row(name, n, relation="", epsilon=0.0):
+        return rivals.rival_tables.Row(name, n, relation, epsilon, {}, {}, {}, {})
+
+    monkeypatch.setattr(rivals, "row", lambda case, *setting: row(case.name, 50, *setting[:2]))
+    monkeypatch.setattr(rivals, "SETS", {"first": (), "square": (), "last": ()})
+    monkeypatch.setattr(rivals, "FEW", {"square": (("alpha 1 %",), (1.0,))})
+    found = rivals.with_rows([row("first", 50), row("square", 50), row("square", 20), row("last", 50)], case, None)
+    assert [each.setting for each in found][:2] == [["first", "50", "", "0"], ["square", "20", "", "0"]]
+    assert [each.setting for each in found][2:] == [["square", "50", "alpha 1 %", "1"], ["last", "50", "", "0"]]
+
+
 def test_masses_of_blocks_are_put_right_and_nothing_else(rivals, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     right = importlib.import_module("rival_blocks").put_right
