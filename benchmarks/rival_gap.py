@@ -1,4 +1,4 @@
-"""What the default loses under `ReplaceOne` beside the best kernel without privacy: to noise, tents, prior and middle.
+"""Scores of the default and of its variants under `ReplaceOne` beside the best kernel: noise, tents, prior and middle.
 
 Sets are all files of a folder, none of which a rule was tuned on, and at most 4000 points of the half that is released;
 score and halves are those of `rivals.py`. Exact counts stand on the same tents, with the noise of epsilon = 1000.
