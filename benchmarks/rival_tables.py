@@ -1,8 +1,10 @@
 """Tables of benchmarks/rivals.py, from the results of all settings."""
 
+import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 from pages import table
@@ -12,6 +14,9 @@ EVEN_SCORE, EVEN_DISTANCE = 0.005, 0.01
 # The budget of the short tables.
 MAIN = 1.0
 SCORE, DISTANCE = 0, 1
+OURS, FIELD = ("tents", "moved"), "field, not private"
+# Columns between the best histogram and the default's mechanism.
+RESULTS = ("jitter, kernel", "jitter, deconvolved", *OURS, "default")
 
 
 @dataclass(frozen=True)
@@ -54,14 +59,43 @@ class Row:
         return self.histograms | self.jitters
 
 
-def tables(rows: list[Row]) -> Iterator[tuple[str, list[str]]]:
-    """All tables by the names of their places."""
+def tables(rows: list[Row], *, every_histogram: bool = True) -> Iterator[tuple[str, list[str]]]:
+    """All tables by the names of their places; without every histogram's results not the one that tells of each."""
     yield "summary", summary(rows)
     yield "main", main_settings(rows)
     yield "losses", losses(rows)
-    yield "methods", methods(rows)
+    if every_histogram:
+        yield "methods", methods(rows)
     yield "scores", results(rows, SCORE)
     yield "distances", results(rows, DISTANCE)
+
+
+def told_rows(folder: Path) -> list[Row]:
+    """Rows as the files of a folder tell them: of the histograms the best by score and the best by distance."""
+    limits = {tuple(cells[:3]): cells[-1] for cells in _cells(folder / "main.csv")}
+    both = zip(_cells(folder / "scores.csv"), _cells(folder / "distances.csv"), strict=True)
+    return [_told_row(scores, distances, limits.get(tuple(scores[:3]), "nan")) for scores, distances in both]
+
+
+def _cells(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.reader(stream))[1:]
+
+
+def _told_row(scores: list[str], distances: list[str], field: str) -> Row:
+    """A row of the tables of `results`, and the score of the field that is not private."""
+    histograms: dict[str, list] = {}
+    for measure, (cell, unit) in enumerate(((scores[4], 1), (distances[4], 100))):
+        value, name = cell.split(" ", 1)
+        histograms.setdefault(name, [-np.inf, np.inf])[measure] = float(value) / unit
+    told = {
+        name: [float(score), float(distance) / 100]
+        for name, score, distance in zip(RESULTS, scores[5:10], distances[5:10], strict=True)
+        if score
+    }
+    ours = {"auto": [*told.pop("default"), scores[10]]} | {name: told.pop(name) for name in OURS if name in told}
+    limits = {"kernel, not private": [float(scores[11]), float(distances[11]) / 100], FIELD: [float(field), np.nan]}
+    return Row(scores[0], int(scores[1]), scores[2], float(scores[3]), ours, histograms, told, limits)
 
 
 def summary(rows: list[Row]) -> list[str]:
@@ -157,13 +191,12 @@ def methods(rows: list[Row]) -> list[str]:
 def results(rows: list[Row], measure: int) -> list[str]:
     """Results of all settings; distances are in hundredths of sqrt(A)."""
     unit, digits = (1, 3) if measure == SCORE else (100, 2)
-    names = ["jitter, kernel", "jitter, deconvolved", "tents", "moved", "default"]
-    heads = ["set", "n", "neighbours", "eps", "best histogram", *names, "it is", "kernel, not private"]
+    heads = ["set", "n", "neighbours", "eps", "best histogram", *RESULTS, "it is", "kernel, not private"]
     told = []
     for row in rows:
         best, value = row.best(row.histograms, measure)
         found = row.jitters | row.ours | {"default": row.ours["auto"]}
-        private = [value, *(found[name][measure] if name in found else np.nan for name in names)]
+        private = [value, *(found[name][measure] if name in found else np.nan for name in RESULTS)]
         top = (np.nanmax if measure == SCORE else np.nanmin)(private)
         first, *rest = (_shown(unit * each, digits, bold=bool(each == top)) for each in private)
         limit = _shown(unit * row.limits["kernel, not private"][measure], digits)

@@ -7,7 +7,8 @@ and the earth mover's distance from the normalised intensity to its points, on 6
 Rivals know more than a release may: all know the number of points, and what their papers leave open (sides of grids,
 bandwidths, steps, what becomes of negative masses) is chosen on the judging half itself, anew for each measure.
 
-Scores of all are kept in a file where one is named, and what stands there is not run again.
+Scores of all are kept in a file where one is named, and what stands there is not run again. With `--sets` these alone
+are run, and with `--again` one method of ours; all other results stay as the files beside the page have them.
 
     OMP_NUM_THREADS=1 python benchmarks/rivals.py --data FOLDER --out docs/results/rivals.md
 """
@@ -16,7 +17,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,16 @@ SETS = {
     "clmfires": (None,),
     "shapley": (None,),
     "city, simulated": (50_000,),
+    "europe": (50_000,),
 }
 CITY = 100_000
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
+# Sets of which not all settings are run: their relations and budgets.
+FEW = {"europe": (("alpha 1 %", "alpha .5 %", "replace one"), (1.0,))}
 ALPHAS = {"alpha 1 %": 0.01, "alpha .5 %": 0.005}
 ANYWHERE = {"replace one": dps.ReplaceOne(), "add/remove": dps.AddRemove()}
 RELATIONS = (*ALPHAS, *ANYWHERE)
+KERNEL, FIELD = "kernel, not private", rival_tables.FIELD
 # Noise of the field on the points themselves: epsilon at an alpha of a hundredth.
 LIMIT = (0.01, 1000.0)
 # Cells along each side for the distance that is told, and for the one that chooses among candidates.
@@ -107,12 +112,16 @@ class Case:
 
     def judged(self, intensity: Intensity) -> tuple[float, float]:
         """Score and distance of an intensity."""
-        window = self.known.domain
+        density = intensity(self.judging) / intensity.total
+        return score(density, self.known.domain.area), self.distance(self.masses(intensity), CELLS)
+
+    def masses(self, intensity: Intensity) -> np.ndarray:
+        """Masses of an intensity in fine pixels, by their centres."""
         raster = self.rasters[rival_methods.FINE]
-        within = window.contains(raster.centres.reshape(-1, 2)).reshape(raster.shape)
+        within = self.known.domain.contains(raster.centres.reshape(-1, 2)).reshape(raster.shape)
         masses = np.zeros(raster.shape)
         masses[within] = intensity(raster.centres[within]) * raster.inside[within]
-        return score(intensity(self.judging) / intensity.total, window.area), self.distance(masses, CELLS)
+        return masses
 
 
 def _release(synthesizer: dps.LGCPSynthesizer, known: dps.PointPattern, guess: dict[str, float]) -> dps.CoxRelease:
@@ -152,17 +161,14 @@ def cases(folder: Path | None, wanted: list[str] | None) -> Iterator[Case]:
             yield from (Case(name, *halves(found[name], most)) for most in sizes)
 
 
-def limits(case: Case, kept: Kept) -> dict[str, list]:
+def limits(case: Case, kept: Kept, wanted: Iterable[str] = (KERNEL, FIELD)) -> dict[str, list]:
     """Results that need no privacy."""
     known, alpha = case.known, LIMIT[0] * case.known.domain.extent
-    kernels = partial(rival_methods.kernels, known.xy, case.rasters)
-    return {
-        "kernel, not private": kept.get((case.name, len(known), "kernel, not private"), lambda: case.best(kernels())),
-        "field, not private": kept.get(
-            (case.name, len(known), "field, not private"),
-            lambda: case.released(LIMIT[1], alpha=alpha, mechanism="moved"),
-        ),
+    ways = {
+        KERNEL: lambda: case.best(rival_methods.kernels(known.xy, case.rasters)),
+        FIELD: lambda: case.released(LIMIT[1], alpha=alpha, mechanism="moved"),
     }
+    return {name: kept.get((case.name, len(known), name), ways[name]) for name in wanted}
 
 
 def histograms(case: Case, epsilon: float, sensitivity: float, kept: Kept) -> dict[str, list]:
@@ -183,15 +189,17 @@ def ours(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, lis
 
     A release depends on its plan and on the generator alone, so that one is not run twice.
     """
-    how = neighbours(case, relation)
-    named = {
-        mechanism: kept.get(
-            (case.name, len(case.known), relation, epsilon, mechanism),
-            lambda mechanism=mechanism: case.released(epsilon, mechanism=mechanism, **how),
-        )
-        for mechanism in (("tents", "moved") if relation in ALPHAS else ("tents",))
-    }
-    return {"auto": named[case.choice(epsilon, **how)]} | named
+    mechanisms = ("tents", "moved") if relation in ALPHAS else ("tents",)
+    named = {mechanism: own(case, relation, epsilon, mechanism, kept) for mechanism in mechanisms}
+    return {"auto": named[case.choice(epsilon, **neighbours(case, relation))]} | named
+
+
+def own(case: Case, relation: str, epsilon: float, mechanism: str, kept: Kept) -> list:
+    """Result of a mechanism asked for by name."""
+    return kept.get(
+        (case.name, len(case.known), relation, epsilon, mechanism),
+        lambda: case.released(epsilon, mechanism=mechanism, **neighbours(case, relation)),
+    )
 
 
 def neighbours(case: Case, relation: str) -> dict[str, Any]:
@@ -227,18 +235,48 @@ def row(case: Case, relation: str, epsilon: float, kept: Kept) -> rival_tables.R
     )
 
 
+def again(rows: list[rival_tables.Row], case: Case, method: str, budgets: list[float], kept: Kept) -> None:
+    """Put new results of a method of ours into the rows of a set, and into the default's where that takes it."""
+    for told in rows:
+        if (told.name, told.n) != (case.name, len(case.known)) or told.epsilon not in budgets:
+            continue
+        if method in told.limits:
+            told.limits.update(limits(case, kept, (method,)))
+        if method in told.ours:
+            result = own(case, told.relation, told.epsilon, method, kept)
+            told.ours.update({method: result} | ({"auto": result} if told.chosen == method else {}))
+
+
+def with_rows(rows: list[rival_tables.Row], case: Case, kept: Kept) -> list[rival_tables.Row]:
+    """Rows with those of all settings of a set, in the order of sets."""
+    relations, budgets = FEW.get(case.name, (RELATIONS, EPSILONS))
+    new = [row(case, relation, epsilon, kept) for relation in relations for epsilon in budgets]
+    others = [each for each in rows if (each.name, each.n) != (case.name, len(case.known))]
+    return sorted(others + new, key=lambda each: list(SETS).index(each.name))
+
+
+def fill_all(page: Path | None, tables: Iterable[tuple[str, list[str]]]) -> None:
+    """Put tables into their places of a page."""
+    for name, lines in tables:
+        fill(page, name, lines)
+
+
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz; simulated sets alone without it")
     parser.add_argument("--sets", nargs="+", help="names of sets, instead of all")
     parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
+    parser.add_argument("--again", choices=("tents", "moved", FIELD), help="method that is run alone, with --out")
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS, help="budgets, with --again")
     args = parser.parse_args()
-    kept, rows = Kept(args.kept), []
+    told = bool(args.out and (args.sets or args.again))
+    kept, rows = Kept(args.kept), rival_tables.told_rows(args.out.with_suffix("")) if told else []
     for case in cases(args.data, args.sets):
-        for relation in RELATIONS:
-            rows.extend(row(case, relation, epsilon, kept) for epsilon in EPSILONS)
-            for name, lines in rival_tables.tables(rows):
-                fill(args.out, name, lines)
+        if args.again:
+            again(rows, case, args.again, args.epsilons, kept)
+        else:
+            rows = with_rows(rows, case, kept)
+        fill_all(args.out, rival_tables.tables(rows, every_histogram=not told))
 
 
 if __name__ == "__main__":

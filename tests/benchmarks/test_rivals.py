@@ -92,3 +92,50 @@ class TestTables:
         *_, moved, added = rivals.rival_tables.results(rows, rivals.rival_tables.DISTANCE)
         assert moved.endswith("| **1.00** AG | 4.00 | 5.00 | 2.00 |  | 2.00 | tents | 1.00 |")
         assert added.endswith("| **1.00** AG |  |  | 2.00 |  | 2.00 | tents | 1.00 |")
+
+    def test_rows_are_told_by_the_files_beside_a_page(self, rivals, rows, tmp_path):
+        tables = rivals.rival_tables
+        page = tmp_path / "page.md"
+        page.write_text("\n".join(f"[{name}](page/{name}.csv)" for name in ("main", "scores", "distances")))
+        for name, lines in tables.tables(rows):
+            if name in page.read_text():
+                rivals.fill(page, name, lines)
+        told = tables.told_rows(page.with_suffix(""))
+        for write in (tables.summary, tables.main_settings, tables.losses):
+            assert write(told) == write(rows)
+
+
+def test_a_method_that_is_run_again_is_that_of_the_default_where_it_takes_it(rivals, case, tmp_path):
+    def row(chosen):
+        old = {"auto": [0.1, 0.2, f"lgcp-{chosen}"], "tents": [0.1, 0.2], "moved": [0.1, 0.2]}
+        return rivals.rival_tables.Row("square", 50, "alpha 1 %", 1.0, old, {}, {}, {})
+
+    kept = rivals.Kept(tmp_path / "kept.jsonl")
+    kept.get(("square", 50, "alpha 1 %", 1.0, "moved"), lambda: (0.3, 0.1, "lgcp-moved"))
+    rows = [row("moved"), row("tents")]
+    rivals.again(rows, case, "moved", [1.0], kept)
+    assert [each.ours["auto"][0] for each in rows] == [0.3, 0.1]
+    assert [each.ours["moved"][0] for each in rows] == [0.3, 0.3]
+
+
+def test_rows_of_a_set_that_is_run_take_the_place_of_its_own_alone(rivals, case, monkeypatch):
+    def row(name, n, relation="", epsilon=0.0):
+        return rivals.rival_tables.Row(name, n, relation, epsilon, {}, {}, {}, {})
+
+    monkeypatch.setattr(rivals, "row", lambda case, *setting: row(case.name, 50, *setting[:2]))
+    monkeypatch.setattr(rivals, "SETS", {"first": (), "square": (), "last": ()})
+    monkeypatch.setattr(rivals, "FEW", {"square": (("alpha 1 %",), (1.0,))})
+    found = rivals.with_rows([row("first", 50), row("square", 50), row("square", 20), row("last", 50)], case, None)
+    assert [each.setting for each in found][:2] == [["first", "50", "", "0"], ["square", "20", "", "0"]]
+    assert [each.setting for each in found][2:] == [["square", "50", "alpha 1 %", "1"], ["last", "50", "", "0"]]
+
+
+def test_masses_of_blocks_are_put_right_and_nothing_else(rivals, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    right = importlib.import_module("rival_blocks").put_right
+    masses, counts = np.ones((8, 8)), np.zeros((8, 8))
+    masses[0, 0], masses[:2, 2:4], counts[:2, :4] = 5.0, 0.0, 3.0
+    found = right(masses, counts)
+    assert found[0, 0] == pytest.approx(5 / 8 / 2)
+    assert found[:2, 2:4] == pytest.approx(np.full((2, 2), 1 / 8))
+    assert found[2:].sum() == found[:, 4:].sum() == 0

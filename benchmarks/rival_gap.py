@@ -1,0 +1,108 @@
+"""Scores of the default and of its variants under `ReplaceOne` beside the best kernel: noise, tents, prior and middle.
+
+Sets are all files of a folder, none of which a rule was tuned on, and at most 4000 points of the half that is released;
+score and halves are those of `rivals.py`. Exact counts stand on the same tents, with the noise of epsilon = 1000.
+
+    OMP_NUM_THREADS=1 python benchmarks/rival_gap.py --data FOLDER --all poland house --out docs/results/rivals.md
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rival_methods
+from held_out import BANDWIDTHS, files, halves, score
+from pages import command_line, fill, table
+from rivals import Case, Kept
+
+import dpppsynth as dps
+from dpppsynth.contract.rules import planar_rules
+
+MOST, EPSILON, EXACT = 4000, 1.0, 1000.0
+# Points that a tent holds, in units of the standard deviation of its noise: the rule has 1.5.
+HOLDS = (0.8, 2.5)
+OTHERS = {
+    "smaller and larger sigmas": {"sigma": 3.5, "sigmas": (2.0, 1.2)},
+    "smoother field": {"smoothness": (1.0, 3.0)},
+}
+HEADS = ["set", "n", "kernel, not private", "default", "exact counts", "mean", *OTHERS, "more tents", "fewer tents"]
+
+
+def kernel(case: Case) -> tuple[float]:
+    """Score of the best Gaussian kernel."""
+    raster, window = case.rasters[rival_methods.PIXELS], case.known.domain
+    counts = raster.counts(case.known.xy)
+    masses = (raster.smoothed(counts, width) for width in BANDWIDTHS * window.extent)
+    return (max(score(raster.density(each, case.judging), window.area) for each in masses),)
+
+
+class Gap:
+    """Scores of one set, of releases with the same noise."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    def default(self) -> tuple[float, ...]:
+        """The default."""
+        return self.case.judged(self._release().intensity)
+
+    def exact(self) -> tuple[float, ...]:
+        """The same field on the same tents, all but without noise."""
+        release = self._release()
+        plan = replace(release.statistic.definition, epsilon=EXACT)
+        statistic = plan.measure(self.case.known, np.random.default_rng(3))
+        return self.case.judged(replace(release, statistic=statistic, draws=None).infer(1).intensity)
+
+    def mean(self) -> tuple[float, ...]:
+        """The posterior mean in place of the median."""
+        release = self._release()
+        return self.case.judged(release.estimator.posterior_mean(release.draws))
+
+    def prior(self, **changes: Any) -> tuple[float, ...]:
+        """Another prior."""
+        return self.case.judged(self._release().infer(1, **changes).intensity)
+
+    def tents(self, holds: float) -> tuple[float, ...]:
+        """More or fewer tents, by the same rule."""
+        rule, planar_rules.MATERN_HOLDS = planar_rules.MATERN_HOLDS, holds
+        try:
+            return self.default()
+        finally:
+            planar_rules.MATERN_HOLDS = rule
+
+    def _release(self) -> dps.CoxRelease:
+        return self.case.release(EPSILON, relation=dps.ReplaceOne())
+
+
+def row(case: Case, kept: Kept, *, every: bool) -> list[str]:
+    """Scores of one set; without `every` the first three."""
+    gap = Gap(case)
+    ways: dict[str, Callable[[], tuple[float, ...]]] = {
+        "kernel": lambda: kernel(case),
+        "default": gap.default,
+        "exact": gap.exact,
+        "mean": gap.mean,
+        **{name: lambda changes=changes: gap.prior(**changes) for name, changes in OTHERS.items()},
+        **{f"holds {holds}": lambda holds=holds: gap.tents(holds) for holds in HOLDS},
+    }
+    told = [
+        f"{kept.get((case.name, len(case.known), name), way)[0]:.3f}" if every or k < 3 else ""
+        for k, (name, way) in enumerate(ways.items())
+    ]
+    return [case.name, str(len(case.known)), *told]
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of files NAME.csv.gz")
+    parser.add_argument("--all", nargs="*", default=(), help="names of sets of which all is run")
+    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
+    args = parser.parse_args()
+    kept, cases = Kept(args.kept), [Case(name, *halves(found, MOST)) for name, found in files(args.data)]
+    fill(args.out, "gap", table(HEADS, [row(case, kept, every=case.name in args.all) for case in cases]))
+
+
+if __name__ == "__main__":
+    main()
