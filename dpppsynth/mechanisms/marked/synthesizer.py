@@ -77,10 +77,9 @@ MOST_BY_RULE, SIDES = 20_000, range(4, 61)
 
 
 def tents_by_rule(domain: Domain, marks: Marks, n: float, epsilon: float, relation: CappedRelation) -> Mesh:
-    """Finest mesh of tents with `n / vertices >= 1` and `n / numbers >= 3 sqrt2 Delta / (epsilon sqrt(hats))`.
+    """Finest mesh of tents with `n / numbers >= max(1, 3 sqrt2 Delta / (epsilon sqrt(hats)))`, at most 20 000 numbers.
 
-    Numbers are types times hats times vertices, at most 20 000. A point a number is not asked for: all kinds of points
-    share a field, and with little noise finer tents of each lose nothing.
+    Numbers are types times hats times vertices.
     """
     kind = rules.BY_DOMAIN[type(domain)]
     types, hats = marks.shape
@@ -90,7 +89,7 @@ def tents_by_rule(domain: Domain, marks: Marks, n: float, epsilon: float, relati
         change = 1.0 if isinstance(relation, AddRemove) else min(2.0, moved + aside)
         noise = math.sqrt(2) * relation.max_points_per_person * change / epsilon
         numbers = types * hats * vertices
-        if numbers <= MOST_BY_RULE and n >= vertices and n / numbers >= HOLDS * noise / math.sqrt(hats):
+        if numbers <= MOST_BY_RULE and n / numbers >= max(1.0, HOLDS * noise / math.sqrt(hats)):
             best = m
     found: Mesh = kind.sided_mesh(domain, best)
     return found

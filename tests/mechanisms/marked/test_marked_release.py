@@ -153,6 +153,13 @@ class TestPlan:
 
 
 class TestField:
+    def test_empty_numbers_tell_what_laplace_noise_does(self):
+        """Twice as much as a normal law of its variance would."""
+        release = made()
+        likelihood = release.model.likelihood(release.statistic)
+        scale = release.statistic.definition.noise_scale
+        np.testing.assert_allclose(likelihood.precision(np.zeros(3)), 1 / scale**2)
+
     @pytest.mark.parametrize("domain", [SQUARE, STREETS])
     def test_it_is_drawn_as_finely_as_that_of_any_release(self, domain):
         plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=200.0).plan(domain, n=N)
