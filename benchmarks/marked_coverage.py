@@ -108,10 +108,10 @@ def main() -> None:
     parser.add_argument("--only", choices=[name for name, _ in CASES], help="one kind of marks, printed only")
     args = parser.parse_args()
     rows = []
-    for truth in TRUTHS:
-        for name, n in CASES:
-            if args.only not in (None, name):
-                continue
+    for name, n in CASES:
+        if args.only not in (None, name):
+            continue
+        for truth in TRUTHS:
             found = np.array([held(truth, name, n, seed) for seed in range(1, args.repeats + 1)])
             error = found.std(axis=0, ddof=1) / math.sqrt(args.repeats)
             shown = [f"{a:.0%} ({b:.0%})" for a, b in zip(found.mean(axis=0), error, strict=True)]
