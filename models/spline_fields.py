@@ -20,10 +20,10 @@ OVERLAP = np.array([1, 26, 66, 26, 1]) / 120
 # Share of a Matern field's variance, smoothness 1, that is finer than a lattice, times the squared range in spacings:
 # .76 to .89 for ranges from 2 to 6 spacings. At most it is taken to be a half.
 UNSEEN, MOST_UNSEEN = 0.8, 0.5
-# Standard deviation of what draws have within a tent, beside their splines, to be that of the prior, over that of what
-# projections leave: splines damp the finest waves that they have, and fields are linear between vertices. By vertices
-# in a spacing; from ranges of two to six tents, whose sides are one or two spacings, it is the same to a tenth.
-VERTICES, DAMPED = (1.5, 2.0, 3.0), (1.9, 1.45, 1.3)
+# Share of a Matern field's variance, smoothness 1, that it has about a place beside splines and draws of `unseen`,
+# linear between vertices, times the squared range in spacings of nodes; by vertices in a spacing. Splines damp the
+# finest waves that they have. From ranges of two to four tents, as differences from averages over a tent's square.
+VERTICES, BETWEEN = (1.0, 1.5, 2.0, 3.0), (0.5, 1.2, 0.31, 0.23)
 # Added to the diagonal of normal equations, whose entries are some units.
 LITTLE = 1e-10
 
@@ -101,12 +101,17 @@ class SplinePlaces:
         return np.asarray((self.basis @ self._normal.solve(self.basis.T @ flat.T)).T.reshape(fields.shape))
 
     def unseen(self, prior: SparseMatern, k: int, rng: np.random.Generator) -> Floats:
-        """(k, V) draws of what a Matern field has beside the smooth part of nodes, on average as rough within tents."""
+        """(k, V) draws of a Matern field of the vertices, less the smooth part that nodes have."""
         field = prior.on(self.mesh)
         white = field.root @ rng.standard_normal((field.root.shape[1], k))
         drawn = (field.placement @ SparseFactor(field.precision).solve(white)).T
+        return np.asarray(drawn - self.smooth(drawn))
+
+    @property
+    def between(self) -> float:
+        """Variance about a place that neither splines nor `unseen` have, of a field of variance 1 and range 1."""
         vertices = (max(self.mesh.recipe["shape"]) - 1) / self.lattice.cells
-        return np.asarray(np.interp(vertices, VERTICES, DAMPED) * (drawn - self.smooth(drawn)))
+        return float(np.interp(vertices, VERTICES, BETWEEN)) * math.prod(self.lattice.spacing)
 
     @cached_property
     def _normal(self) -> SparseFactor:

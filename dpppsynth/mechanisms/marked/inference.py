@@ -253,6 +253,15 @@ class MarkedInference(GridInference, AveragedInference):
             found += together * np.einsum("th,hkv->ktv", root, drawn(hats))[:, None]
         return found.reshape(k, -1)
 
+    def posterior_mean(self, posterior: Posterior) -> MarkedMean:  # type: ignore[override]
+        return MarkedMean(self.grid, posterior.flat, self._between(posterior.length_scale.ravel()))
+
+    def _between(self, ranges: Floats) -> Floats | None:
+        """(k,) standard deviations that draws with these ranges have at a place beside their values at vertices."""
+        if self._nodes is None:
+            return None
+        return np.asarray(self.sigma * np.sqrt(self._nodes.between) / ranges)
+
     def middle(self, posterior: Posterior, plan: LatticeStatistic) -> Floats:
         """(C K V,) median of the log-intensity, without what chance has left of the parts that nodes leave out."""
         found = super().middle(posterior, plan)

@@ -361,6 +361,16 @@ class TestIntensity:
         assert positions.shape == (100, 2)
         assert set(kinds.tolist()) <= {0, 1}
 
+    def test_quantiles_have_what_lies_between_vertices_and_averages_have_not(self):
+        """Factors exp(N(-s²/2, s²)) of draws that are all 1."""
+        grid = MarkedMesh(regular_triangulation(SQUARE, shape=(3, 3)), Marks(KINDS))
+        mean = MarkedMean(grid, np.zeros((40, 18), dtype=np.float32), np.full(40, 0.5))
+        xy = np.array([[10.0, 20.0]])
+        wanted = np.exp(0.5 * stats.norm.ppf([0.05, 0.5, 0.95]) - 0.125)
+        found = mean.quantiles(xy, np.array([0.05, 0.5, 0.95]), type="theft")[:, 0]
+        np.testing.assert_allclose(found, wanted, rtol=0.08)
+        assert mean(xy, type="theft") == pytest.approx(1)
+
     def test_no_points_are_drawn_of_none(self):
         intensity = made().intensity
         positions, kinds, times = intensity.draw_points(0, np.random.default_rng(1))
