@@ -1,4 +1,4 @@
-"""How often 90 % intervals of a marked release hold the intensity, of hot spots and of draws from the prior itself.
+"""Shares of 90 % intervals of marked releases that hold the intensity, of hot spots and of draws from the prior itself.
 
 Hot spots are those of marks.py ("alike"), on a square kilometre with nothing between them. Draws of the prior have
 sigma 2, a range of 450 m, types with a share .25 of their own and, by the hour, curves of standard deviation .6 and a
