@@ -1,4 +1,4 @@
-"""Releases of points with types and times beside releases that are split by them; intervals; time and memory.
+"""Releases of points with types and times beside releases that are split by them; time and memory.
 
 Originals on a square kilometre come from thirty hot spots, 40 to 90 m wide. Each type weighs the spots anew, by factors
 exp(N(0, 0.6^2)) of common weights ("alike") or by weights of its own ("unlike"), and each spot has an hour of its own
@@ -42,8 +42,6 @@ BY_HOUR = [(600, 1.0), (3000, 1.0), (10_000, 0.3)]
 # Likeness, marks, points and budgets of moved points; and budgets and privacy radius, in sides, of sets.
 MOVED = [("alike", "types", 1000, 1.0), ("alike", "types", 3000, 3.0), ("unlike", "types", 2000, 3.0)]
 SET_BUDGETS, SET_ALPHA = (1.0, 3.0), 0.01
-HELD = [("types", 1000, 1.0), ("hours", 1000, 1.0), ("both", 3000, 1.0)]
-LEVEL = 0.9
 # Vertices along a side, types, hats, points.
 SIZES = [(20, 5, 6, 100_000), (30, 5, 8, 300_000), (40, 5, 12, 1_000_000)]
 
@@ -221,28 +219,6 @@ def marks_of(name: str) -> dps.Marks:
     return dps.Marks(TYPES if name != "hours" else None, HOURS if name != "types" else None)
 
 
-def held(name: str, n: int, epsilon: float, seed: int) -> tuple[float, float]:
-    """Shares of the intensity's and of the marginals' 90 % intervals that hold the truth."""
-    rng = np.random.default_rng([seed, n, len(name)])
-    truth, marks = Truth.made("alike", rng), marks_of(name)
-    release = together(marks, epsilon, 1.0).release(truth.pattern(n, marks, rng), rng)
-    shares = truth.shares(marks)
-    hour = DAY / len(CLOCK) if marks.times else 1.0
-    true = n * shares / (hour * SIDE**2 / len(PLACES))
-    # Places anywhere, as maps are read, and few, as each costs the time of all draws.
-    some = rng.choice(len(PLACES), 100, replace=False)
-    kinds, hours = KINDS if marks.types else (None,), range(0, len(CLOCK), 6) if marks.times else (0,)
-    inside = []
-    for c, kind in enumerate(kinds):
-        for h in hours:
-            told = release.interval(PLACES[some], LEVEL, time=CLOCK[h] if marks.times else None, type=kind)
-            inside.append((told.lower <= true[c, h, some]) & (true[c, h, some] <= told.upper))
-    if not marks.types:
-        return float(np.mean(inside)), float("nan")
-    table_, expected = release.marginal("types", LEVEL), n * shares.sum(axis=(1, 2))
-    return float(np.mean(inside)), float(((table_["lower"] <= expected) & (expected <= table_["upper"])).mean())
-
-
 def size(side: int, types: int, hats: int, n: int) -> dict[str, float]:
     """Seconds of a release and of a pattern, and peak memory, on a mesh of one's own."""
     rng = np.random.default_rng(1)
@@ -301,15 +277,6 @@ def set_rows(folder: Path, repeats: int) -> list[list[str]]:
     return rows
 
 
-def held_rows(repeats: int, first: int) -> list[list[str]]:
-    rows = []
-    for case in HELD:
-        found = np.mean([held(*case, first + k) for k in range(repeats)], axis=0)
-        rows.append([case[0], f"{case[1]}", f"{repeats}", *("" if np.isnan(each) else f"{each:.0%}" for each in found)])
-        print(*rows[-1], flush=True)
-    return rows
-
-
 def size_rows() -> list[list[str]]:
     rows = []
     for side, types, hats, n in SIZES:
@@ -351,8 +318,6 @@ def main() -> None:
         "public over split (smallest to largest)",
     )
     fill(args.out, "hours", table(("n", "eps", *split), hour_rows(args.repeats, args.first)))
-    shown = ("marks", "n", "originals", "intensity", "types")
-    fill(args.out, "held", table(shown, held_rows(2 * args.repeats, args.first)))
 
 
 if __name__ == "__main__":

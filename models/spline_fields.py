@@ -20,6 +20,10 @@ OVERLAP = np.array([1, 26, 66, 26, 1]) / 120
 # Share of a Matern field's variance, smoothness 1, that is finer than a lattice, times the squared range in spacings:
 # .76 to .89 for ranges from 2 to 6 spacings. At most it is taken to be a half.
 UNSEEN, MOST_UNSEEN = 0.8, 0.5
+# Share of a Matern field's variance, smoothness 1, that it has about a place beside splines and draws of `unseen`,
+# linear between vertices, times the squared range in spacings of nodes; by vertices in a spacing. Splines damp the
+# finest waves that they have. From ranges of two to four tents, as differences from averages over a tent's square.
+VERTICES, BETWEEN = (1.0, 1.5, 2.0, 3.0), (0.5, 1.2, 0.31, 0.23)
 # Added to the diagonal of normal equations, whose entries are some units.
 LITTLE = 1e-10
 
@@ -40,6 +44,7 @@ class SplineLattice:
     def __init__(self, domain: Domain, shape: tuple[int, int]) -> None:
         x0, y0, x1, y1 = domain.bounds if isinstance(domain, Window) else around(domain)  # type: ignore[arg-type]
         self._shape = nx, ny = shape[0] + 2, shape[1] + 2
+        self.cells = max(shape) - 1
         dx, dy = (x1 - x0) / (shape[0] - 1), (y1 - y0) / (shape[1] - 1)
         self.spacing = dx, dy
         self._bounds: Bounds = (x0 - dx, y0 - dy, x1 + dx, y1 + dy)
@@ -101,6 +106,12 @@ class SplinePlaces:
         white = field.root @ rng.standard_normal((field.root.shape[1], k))
         drawn = (field.placement @ SparseFactor(field.precision).solve(white)).T
         return np.asarray(drawn - self.smooth(drawn))
+
+    @property
+    def between(self) -> float:
+        """Variance about a place that neither splines nor `unseen` have, of a field of variance 1 and range 1."""
+        vertices = (max(self.mesh.recipe["shape"]) - 1) / self.lattice.cells
+        return float(np.interp(vertices, VERTICES, BETWEEN)) * math.prod(self.lattice.spacing)
 
     @cached_property
     def _normal(self) -> SparseFactor:

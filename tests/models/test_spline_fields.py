@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy
 from support.cases import STREETS
 
 from dpppsynth import Window
@@ -61,3 +62,26 @@ def test_smooth_and_unseen_parts_make_the_whole_variance():
     assert np.abs(places.smooth(unseen[:5])).max() < 1e-3
     smooth = places.basis @ np.random.default_rng(2).standard_normal(places.basis.shape[1])
     np.testing.assert_allclose(places.smooth(smooth), smooth, atol=1e-4)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("tents", [2.0, 4.0])
+def test_all_parts_are_as_rough_within_a_tent_as_the_prior(parts, tents):
+    """Places beside the average of a tent's square about them; the prior's variance by its covariance."""
+    window = Window.rectangle(0.0, 0.0, 600.0, 600.0)
+    mesh, prior = regular_triangulation(window, shape=(19, 19)), SparseMatern(1.0, 100.0 * tents, 1.0)
+    places = SplinePlaces(SplineLattice(window, (6 * parts + 1,) * 2), mesh)
+    rng = np.random.default_rng(1)
+    about = np.stack(np.meshgrid(*[np.linspace(-50, 50, 5)] * 2), axis=-1).reshape(-1, 2)
+    xy = rng.uniform(150, 450, (60, 2))
+    beside = mesh.basis(xy) - sum(mesh.basis(xy + each) for each in about) / len(about)
+    unseen = places.unseen(prior, 1500, rng) @ beside.T.toarray()
+    seen = np.diag(beside @ places.field(prior).covariance() @ beside.T.toarray())
+
+    def correlation(apart):
+        x = np.maximum(np.sqrt(8) / prior.range * np.sqrt((apart**2).sum(axis=-1)), 1e-9)
+        return x * scipy.special.k1(x)
+
+    wanted = 1 - 2 * correlation(about).mean() + correlation(about[:, None] - about).mean()
+    found = unseen.var(axis=0).mean() + seen.mean() + places.between / prior.range**2
+    assert found == pytest.approx(wanted, rel=0.15)

@@ -196,8 +196,7 @@ class MarkedInference(GridInference, AveragedInference):
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         plan = cast(MarkedMasses, statistic.definition)
         each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
-        shares = sp.kron(each, self.grid.space.shares(plan.mesh), format="csr")
-        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
+        return self.behind(plan, statistic, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
 
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])
@@ -257,6 +256,15 @@ class MarkedInference(GridInference, AveragedInference):
             root = clock.placement @ np.linalg.inv(np.linalg.cholesky(clock.precision.toarray())).T
             found += together * np.einsum("th,hkv->ktv", root, drawn(hats))[:, None]
         return found.reshape(k, -1)
+
+    def posterior_mean(self, posterior: Posterior) -> MarkedMean:  # type: ignore[override]
+        return MarkedMean(self.grid, posterior.flat, self._between(posterior.length_scale.ravel()))
+
+    def _between(self, ranges: Floats) -> Floats | None:
+        """(k,) standard deviations that draws with these ranges have at a place beside their values at vertices."""
+        if self._nodes is None:
+            return None
+        return np.asarray(self.sigma * np.sqrt(self._nodes.between) / ranges)
 
     def middle(self, posterior: Posterior, plan: LatticeStatistic) -> Floats:
         """(C K V,) median of the log-intensity, without what chance has left of the parts that nodes leave out."""

@@ -153,6 +153,13 @@ class TestPlan:
 
 
 class TestField:
+    def test_empty_numbers_tell_what_laplace_noise_does(self):
+        """Twice as much as a normal law of its variance would."""
+        release = made()
+        likelihood = release.model.likelihood(release.statistic)
+        scale = release.statistic.definition.noise_scale
+        np.testing.assert_allclose(likelihood.precision(np.zeros(3)), 1 / scale**2)
+
     @pytest.mark.parametrize("domain", [SQUARE, STREETS])
     def test_it_is_drawn_as_finely_as_that_of_any_release(self, domain):
         plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=200.0).plan(domain, n=N)
@@ -371,6 +378,16 @@ class TestIntensity:
         positions, kinds, _ = mean.draw_points(100, np.random.default_rng(2))
         assert positions.shape == (100, 2)
         assert set(kinds.tolist()) <= {0, 1}
+
+    def test_quantiles_have_what_lies_between_vertices_and_averages_have_not(self):
+        """Factors exp(N(-s²/2, s²)) of draws that are all 1."""
+        grid = MarkedMesh(regular_triangulation(SQUARE, shape=(3, 3)), Marks(KINDS))
+        mean = MarkedMean(grid, np.zeros((40, 18), dtype=np.float32), np.full(40, 0.5))
+        xy = np.array([[10.0, 20.0]])
+        wanted = np.exp(0.5 * stats.norm.ppf([0.05, 0.5, 0.95]) - 0.125)
+        found = mean.quantiles(xy, np.array([0.05, 0.5, 0.95]), type="theft")[:, 0]
+        np.testing.assert_allclose(found, wanted, rtol=0.08)
+        assert mean(xy, type="theft") == pytest.approx(1)
 
     def test_no_points_are_drawn_of_none(self):
         intensity = made().intensity

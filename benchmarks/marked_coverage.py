@@ -1,0 +1,134 @@
+"""Shares of 90 % intervals of marked releases that hold the intensity, of hot spots and of draws from the prior itself.
+
+Hot spots are those of marks.py ("alike"), on a square kilometre with nothing between them. Draws of the prior have
+sigma 2, a range of 450 m, types with a share .25 of their own and, by the hour, curves of standard deviation .6 and a
+share .25 of places with times of their own, on triangles of 17 m. Times are protected within an hour, types public;
+privacy radius 25 m, epsilon 1. Intensities at 200 places, of each type, every sixth hour. Counted apart are places
+whose intensity is a twentieth of the average or more, and those whose released intensity is above the average.
+
+    OMP_NUM_THREADS=1 python benchmarks/marked_coverage.py --repeats 6 --out docs/results/marks.md
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import marks as cases
+import numpy as np
+from numpy.random import Generator
+from pages import command_line, fill, table
+
+import dpppsynth as dps
+from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMesh
+from dpppsynth.models import regular_triangulation
+from dpppsynth.models.marked_fields import clock_field
+from dpppsynth.models.sparse_fields import SparseField, SparseMatern
+from dpppsynth.models.sparse_solver import SparseFactor
+
+SIGMA, RANGE, OWN, TIME, TOGETHER, LEVEL_SD, FINE = 2.0, 450.0, 0.25, 0.6, 0.25, 0.5, 61
+EPSILON, PLACES, EMPTY = 1.0, 200, 1 / 20
+TRUTHS, CASES = ("prior", "hot spots"), (("types", 600), ("hours", 600), ("both", 3000))
+
+
+@dataclass(frozen=True)
+class Original:
+    """A pattern, and the intensity (types, hours, places) that it comes from, at all places of marks.py."""
+
+    pattern: dps.PointPattern
+    true: np.ndarray
+
+
+def spots(marks: dps.Marks, n: int, rng: Generator) -> Original:
+    truth = cases.Truth.made("alike", rng)
+    shares = truth.shares(marks)[:, :: 6 if marks.times else 1]
+    hour = cases.DAY / len(cases.CLOCK) if marks.times else 1.0
+    pattern = truth.pattern(n, marks, rng)
+    return Original(pattern, n * shares / (hour * cases.SIDE**2 / len(cases.PLACES)))
+
+
+def drawn(field: SparseField, count: int, rng: Generator) -> np.ndarray:
+    """(count, V) draws of a field."""
+    white = field.root @ rng.standard_normal((field.root.shape[1], count))
+    return np.asarray((field.placement @ SparseFactor(field.precision).solve(white)).T)
+
+
+def prior(marks: dps.Marks, n: int, rng: Generator) -> Original:
+    types, hats = marks.shape
+    mesh = regular_triangulation(cases.WINDOW, shape=(FINE, FINE))
+    space = SparseMatern(SIGMA, RANGE, 1.0).on(mesh)
+    logs = np.tile(drawn(space, 1, rng), (types, hats, 1))
+    if marks.types:
+        logs += OWN * drawn(space, types, rng)[:, None] + LEVEL_SD * rng.standard_normal((types, 1, 1))
+    if marks.times:
+        clock = clock_field(marks.times, marks.times.length / 3)
+        curve, own = drawn(clock, 1, rng), drawn(clock, types, rng)
+        logs += TIME * (curve + OWN * own * (types > 1))[:, :, None]
+        root = clock.placement @ np.linalg.inv(np.linalg.cholesky(clock.precision.toarray())).T
+        logs += TOGETHER * np.einsum("th,hv->tv", root, drawn(space, root.shape[1], rng))
+    intensity = MarkedIntensity(MarkedMesh(mesh, marks), logs)
+    positions, kinds, times = intensity.draw_points(n, rng)
+    pattern = dps.PointPattern.at(positions, cases.WINDOW, marks.columns(kinds, times))
+    found = [[intensity(cases.PLACES, time=hour, type=kind) for hour in hours(marks)] for kind in kinds_of(marks)]
+    return Original(pattern, np.array(found) * n / intensity.total)
+
+
+MADE: dict[str, Callable[[dps.Marks, int, Generator], Original]] = {"prior": prior, "hot spots": spots}
+
+
+def kinds_of(marks: dps.Marks) -> tuple[str | None, ...]:
+    return cases.KINDS if marks.types else (None,)
+
+
+def hours(marks: dps.Marks) -> list[float | None]:
+    return [*cases.CLOCK[::6]] if marks.times else [None]
+
+
+def held(truth: str, name: str, n: int, seed: int) -> np.ndarray:
+    """Shares of intervals that hold the truth: of all, of places that are not empty, of those above the average."""
+    rng, marks = np.random.default_rng([seed, n, len(name), len(truth)]), cases.marks_of(name)
+    original = MADE[truth](marks, n, rng)
+    release = cases.together(marks, EPSILON, 1.0).release(original.pattern, rng)
+    # Places anywhere, as maps are read, and few, as each costs the time of all draws.
+    some = rng.choice(len(cases.PLACES), PLACES, replace=False)
+    average = n / cases.SIDE**2 / len(kinds_of(marks)) / (cases.DAY if marks.times else 1.0)
+    rows = []
+    for c, kind in enumerate(kinds_of(marks)):
+        for h, hour in enumerate(hours(marks)):
+            told = release.interval(cases.PLACES[some], 0.9, time=hour, type=kind)
+            true = original.true[c, h, some]
+            high = release.intensity(cases.PLACES[some], time=hour, type=kind) > average
+            rows.append([(told.lower <= true) & (true <= told.upper), true >= EMPTY * average, high])
+    inside, there, high = np.concatenate(rows, axis=1)
+    return np.array([inside.mean(), inside[there].mean(), inside[high].mean()])
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--repeats", type=int, default=6, help="originals of each row")
+    parser.add_argument("--only", choices=[name for name, _ in CASES], help="one kind of marks, printed only")
+    args = parser.parse_args()
+    rows = []
+    for name, n in CASES:
+        if args.only not in (None, name):
+            continue
+        for truth in TRUTHS:
+            found = np.array([held(truth, name, n, seed) for seed in range(1, args.repeats + 1)])
+            error = found.std(axis=0, ddof=1) / math.sqrt(args.repeats)
+            shown = [f"{a:.0%} ({b:.0%})" for a, b in zip(found.mean(axis=0), error, strict=True)]
+            rows.append([truth, name, f"{n}", f"{args.repeats}", *shown])
+            print(*rows[-1], sep=" | ", flush=True)
+    if args.only is None:
+        heads = (
+            "truth",
+            "marks",
+            "n",
+            "originals",
+            "all",
+            "a twentieth of the average or more",
+            "released above average",
+        )
+        fill(args.out, "held", table(heads, rows))
+
+
+if __name__ == "__main__":
+    main()
