@@ -154,7 +154,7 @@ def new_edges(
 
 @compiled
 def arcs_by_owner(ends: np.ndarray, owner: np.ndarray, owners: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each owner's arcs begin (A + 1,) in a list of arcs (2 E,) by the owner they lead from."""
+    """Beginnings (A + 1,) of each owner's part of a list of arcs (2 E,), by the owner they lead from."""
     start = np.zeros(owners + 2, dtype=np.int64)
     for each in ends:
         start[owner[each] + 2] += 1
@@ -196,7 +196,7 @@ def fill(
 
 @compiled
 def left_in(d: int, right: bool, capacity: np.ndarray, flow: np.ndarray) -> int:
-    """What a path may take along an arc from a left vertex, or take back of the other arc from a right one."""
+    """Room for a path along an arc from a left vertex, or back along the other arc from a right one."""
     return flow[d ^ 1] if right else capacity[d >> 1] - flow[d]
 
 

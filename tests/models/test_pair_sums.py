@@ -84,7 +84,7 @@ CROWD = 500 + np.random.default_rng(2).normal(0, 60, (400, 2))
 
 
 def proved(monkeypatch):
-    """What the proof of the last flow was given."""
+    """Arguments of the proof of the last flow."""
     proof, seen = pair_network.is_largest, []
     with monkeypatch.context() as patch:
         patch.setattr(pair_network, "is_largest", lambda *given: seen.append(given) or proof(*given))
