@@ -191,9 +191,7 @@ class MarkedInference(GridInference, AveragedInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         plan = cast(MarkedMasses, statistic.definition)
-        each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
-        shares = sp.kron(each, self.grid.space.shares(plan.mesh), format="csr")
-        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
+        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, plan.field_shares(self.grid.space)))
 
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])

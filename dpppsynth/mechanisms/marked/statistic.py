@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from dpppsynth.contract.additive_noise import LaplaceStatistic, lattice_tents
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
@@ -13,13 +14,14 @@ from dpppsynth.contract.statistic import Parameters, Statistic, capped, mesh_wor
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.bound import marked_tents, marks_sensitivity, time_bits
+from dpppsynth.mechanisms.marked.intensity import MarkedMesh
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 from dpppsynth.spatial.patterns import PointPattern, require_place
 from dpppsynth.spatial.person_points import labels_of
 
@@ -155,6 +157,13 @@ class MarkedMasses(MarkedStatistic, LaplaceStatistic):
         types, hats, _ = self.shape
         measured = f"tents on {mesh_words(self.mesh)}, times {hats} hats in time, times {types} types"
         return [("measured", measured), *self.noise_rows()]
+
+    def field_shares(self, field: Mesh, pieces: Pieces | None = None) -> sp.csr_array:
+        types, hats, _ = self.shape
+        return sp.kron(sp.eye_array(types * hats), field.shares(self.mesh), format="csr")
+
+    def measure_near(self, field: Mesh) -> Floats:
+        return MarkedMesh(field, self.marks).measure
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
         return self.exact_at(pattern.positions, *self.marks.require(pattern.marks))
