@@ -156,7 +156,7 @@ class Posterior:
             "vertex": Variable(("vertex",), vertices),
             "x": Variable(("vertex",), mesh.vertices[:, 0].astype("<f8")),
             "y": Variable(("vertex",), mesh.vertices[:, 1].astype("<f8")),
-            **{name: Variable(("vertex",), values, {"long_name": told}) for name, (values, told) in mesh.labels.items()},
+            **{name: Variable(("vertex",), each, {"long_name": told}) for name, (each, told) in mesh.labels.items()},
             "length_scale": Variable(("chain", "draw"), self.length_scale.astype("<f8")),
             "log_intensity": Variable(("chain", "draw", "vertex"), self.fields.astype("<f4"), placed),
         }

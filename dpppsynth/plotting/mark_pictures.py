@@ -145,7 +145,7 @@ def plot_by_time(
         msg = "release: its points have no times; plot_by_type draws their types."
         raise InputError(msg)
     spans = periods(own) if times is None else {}
-    shown: list[float] = [] if times is None else own.require(times).tolist()
+    shown: Any = [] if times is None else own.require(times)
     points = []
     if pattern is not None:
         at = _marked(pattern, own.name)

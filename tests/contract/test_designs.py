@@ -114,12 +114,12 @@ def test_shapes_that_do_not_go_together_are_told():
         NoisyMasses(said.masses, said.noise_scale, ALONG.measure, np.eye(k), 300)
     with pytest.raises(InputError, match=rf"^basis: has {k} rows.*{v} vertices"):
         build_noise_aware(said.likelihood(), np.eye(k))
-    with pytest.raises(InputError, match="^mesh: is of another domain"):
+    with pytest.raises(InputError, match=r"^mesh: is of another domain"):
         said.design(COARSE)
     moved = dps.MarkedSynthesizer(1.0, marks=dps.Marks(MARKS.types), relation=NEAR_MOVED, mechanism="moved")
     plan = moved.plan(WINDOW, n=300).statistic
     pattern = points("marks")
-    with pytest.raises(InputError, match="^mesh: marked moved counts are no sums"):
+    with pytest.raises(InputError, match=r"^mesh: marked moved counts are no sums"):
         plan.measure(dps.PointPattern(pattern.xy, WINDOW, {"offence": pattern.marks["offence"]}), 1).design()
 
 
