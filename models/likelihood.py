@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import scipy
-from scipy.sparse import issparse
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.mesh import Floats
@@ -194,8 +193,9 @@ class MassLikelihood:
                 "`factor(covariance.matrix(mesh))` of the same mesh"
             )
             raise InputError(msg)
-        tents: Any = self.tents
-        return cast(MassLikelihood, replace(cast(Any, self), tents=tents.toarray())) if issparse(tents) else self
+        this: Any = self
+        sparse = scipy.sparse.issparse(this.tents)
+        return cast(MassLikelihood, replace(this, tents=this.tents.toarray())) if sparse else self
 
     @staticmethod
     def law(m: Floats, observed: Floats, shift: float) -> tuple[float, Floats]:

@@ -63,7 +63,7 @@ def test_a_model_of_released_numbers_is_finite(name):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_design_gives_the_means_of_the_numbers(name):
-    """Of an even intensity they are the integrals of what is measured, over a mesh that is finer as well."""
+    """Integrals of what is measured, where the intensity is even, over a mesh that is finer as well."""
     said = measured(name)
     plan = said.definition
     for mesh in (None, network_mesh(STREETS, 25.0) if "streets" in name else FINE):

@@ -111,7 +111,7 @@ def test_refusals(release, tmp_path, name, settings, words):
 
 
 def test_parts_of_streets_are_as_long_as_cells_are_wide(on_streets, tmp_path):
-    """Of streets some 670 m across 5 m, as in a window of this size: with parts of centimetres no export ended."""
+    """Five metres on streets some 670 m across, as in a window of this size; with centimetres no export ended."""
     write_intensity(on_streets, tmp_path / "intensity.csv")
     length = np.array([float(row["length"]) for row in rows(tmp_path / "intensity.csv")])
     assert 4.5 < length.max() <= 5.0

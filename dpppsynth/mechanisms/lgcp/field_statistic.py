@@ -226,10 +226,10 @@ class FieldMasses(FieldStatistic, AdditiveStatistic):
         uniform = measure * ((self.n or self.expected_n or 1.0) / measure.sum())
         return NoisyField(values, columns, self.noise_scale, measure, tents, self.n, uniform)
 
-    def field_shares(self, field: Mesh, pieces: Pieces | None = None) -> scipy.sparse.csr_array:
+    def field_shares(self, field: Mesh, pieces: Pieces | None = None) -> "scipy.sparse.csr_array":
         return field.shares(self.mesh)
 
-    def design(self, field: Mesh) -> scipy.sparse.csr_array:
+    def design(self, field: Mesh) -> "scipy.sparse.csr_array":
         return scipy.sparse.csr_array(self.root @ self.field_shares(field).toarray())
 
     def prepare(self) -> None:

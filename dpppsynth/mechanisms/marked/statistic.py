@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.contract.additive_noise import LaplaceStatistic, lattice_tents
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
@@ -14,7 +14,6 @@ from dpppsynth.contract.statistic import Parameters, Statistic, capped, mesh_wor
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.bound import marked_tents, marks_sensitivity, time_bits
-from dpppsynth.mechanisms.marked.intensity import MarkedMesh
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.guarantee import Guarantee
@@ -158,11 +157,13 @@ class MarkedMasses(MarkedStatistic, LaplaceStatistic):
         measured = f"tents on {mesh_words(self.mesh)}, times {hats} hats in time, times {types} types"
         return [("measured", measured), *self.noise_rows()]
 
-    def field_shares(self, field: Mesh, pieces: Pieces | None = None) -> sp.csr_array:
+    def field_shares(self, field: Mesh, pieces: Pieces | None = None) -> "scipy.sparse.csr_array":
         types, hats, _ = self.shape
-        return sp.kron(sp.eye_array(types * hats), field.shares(self.mesh), format="csr")
+        return scipy.sparse.kron(scipy.sparse.eye_array(types * hats), field.shares(self.mesh), format="csr")
 
     def measure_near(self, field: Mesh) -> Floats:
+        from dpppsynth.mechanisms.marked.intensity import MarkedMesh
+
         return MarkedMesh(field, self.marks).measure
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
