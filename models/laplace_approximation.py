@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from dpppsynth.core.arguments import instance
-from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.errors import QualityError
 from dpppsynth.core.wording import mention
 from dpppsynth.models.likelihood import MassLikelihood
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -109,9 +109,7 @@ def laplace_posterior(
         When the mode is not found in `steps` Newton steps.
     """
     instance("likelihood", likelihood, MassLikelihood, "NoisyMasses.exact(masses, measure) is one")
-    if not isinstance(basis, np.ndarray) or basis.ndim != 2 or basis.dtype.kind != "f":
-        msg = "basis: must be an array (V, r) of numbers; `factor(covariance.matrix(mesh))` gives one."
-        raise InputError(msg)
+    likelihood = likelihood.with_basis(basis)
     c = np.broadcast_to(np.asarray(centre, dtype=float), basis.shape[:1])
 
     def loss(z: Floats) -> tuple[float, Floats]:

@@ -84,7 +84,14 @@ def build_noise_aware(likelihood: MassLikelihood, basis: Floats, centre: float =
     -------
     pymc.Model
         Variable `z`; potential `log_likelihood`.
+
+    Raises
+    ------
+    InputError
+        When the basis has not a row for each vertex of the likelihood's mesh.
     """
+    instance("likelihood", likelihood, MassLikelihood, "release.statistic.likelihood(mesh) is one")
+    likelihood = likelihood.with_basis(basis)
     import pymc as pm
 
     from dpppsynth.models.density_op import MassLogDensity

@@ -8,11 +8,12 @@ in w, and a root R of the information (`R'R`).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import scipy
 
+from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.mesh import Floats
 
 Law = Callable[[Floats, Floats, float], tuple[float, Floats]]
@@ -146,6 +147,18 @@ def standard_normal_posterior(
 LOG_POSTERIORS = {"shifted_poisson": shifted_poisson_posterior, "standard_normal": standard_normal_posterior}
 
 
+def require_shapes(numbers: Floats, measure: Floats, tents: Floats, *, of: str) -> None:
+    """Refuse a matrix that does not have a row for each number and a column for each vertex, with an InputError."""
+    needed = len(numbers), len(measure)
+    if np.shape(tents) != needed:
+        msg = (
+            f"tents: has shape {np.shape(tents)}, and {needed[0]} {of} on a mesh of {needed[1]} vertices (measure) "
+            f"need {needed}; of a release `release.statistic.design(mesh)` has it, and "
+            "`release.statistic.likelihood(mesh)` is the whole likelihood"
+        )
+        raise InputError(msg)
+
+
 class MassLikelihood:
     """Base: K independent numbers whose means are linear in the expected masses at the field's vertices.
 
@@ -153,8 +166,8 @@ class MassLikelihood:
     ----------
     measure : (V,) array
         Measure of the field's mesh.
-    tents : (K, V) array
-        B: values of the statistic's K tents at the field's V vertices.
+    tents : (K, V) array, dense or sparse
+        B: values of the statistic's K tents at the field's V vertices, or shares of these in its K cells.
     n : float or None
         Public number of points; None when it is secret.
     """
@@ -162,6 +175,27 @@ class MassLikelihood:
     measure: Floats
     tents: Floats
     n: float | None
+
+    def with_basis(self, basis: Floats) -> "MassLikelihood":
+        """The likelihood with dense shares, as densities of `centre + basis z` take it.
+
+        Raises
+        ------
+        InputError
+            When the basis is no array (V, r) with a row for each vertex.
+        """
+        if not isinstance(basis, np.ndarray) or basis.ndim != 2 or basis.dtype.kind != "f":
+            msg = "basis: must be an array (V, r) of numbers; `factor(covariance.matrix(mesh))` gives one."
+            raise InputError(msg)
+        if len(basis) != len(self.measure):
+            msg = (
+                f"basis: has {len(basis)} rows, and the likelihood's mesh {len(self.measure)} vertices (measure); take "
+                "`factor(covariance.matrix(mesh))` of the same mesh"
+            )
+            raise InputError(msg)
+        this: Any = self
+        sparse = scipy.sparse.issparse(this.tents)
+        return cast(MassLikelihood, replace(this, tents=this.tents.toarray())) if sparse else self
 
     @staticmethod
     def law(m: Floats, observed: Floats, shift: float) -> tuple[float, Floats]:
@@ -222,6 +256,11 @@ class NoisyMasses(MassLikelihood):
         As in `MassLikelihood`.
     own_variance : float, optional
         v, where the noise is another than Laplace noise of this scale, such as a truncated one.
+
+    Raises
+    ------
+    InputError
+        When `tents` has not a row for each mass and a column for each vertex.
     """
 
     masses: Floats
@@ -231,6 +270,9 @@ class NoisyMasses(MassLikelihood):
     n: float | None
     own_variance: float | None = None
     law = staticmethod(shifted_poisson)
+
+    def __post_init__(self) -> None:
+        require_shapes(self.masses, self.measure, self.tents, of="masses")
 
     @property
     def noise_variance(self) -> float:
@@ -314,6 +356,11 @@ class NoisyField(MassLikelihood):
         As in `MassLikelihood`.
     estimate : (V,) array
         The q at which C is taken.
+
+    Raises
+    ------
+    InputError
+        When `tents` has not a row for each of M's, and a column for each vertex.
     """
 
     values: Floats
@@ -324,6 +371,9 @@ class NoisyField(MassLikelihood):
     n: float | None
     estimate: Floats
     law = staticmethod(standard_normal)
+
+    def __post_init__(self) -> None:
+        require_shapes(self.factor, self.measure, self.tents, of="rows of factor")
 
     def at(self, estimate: Floats) -> "NoisyField":
         """The same likelihood with its covariance taken at other masses (V,)."""

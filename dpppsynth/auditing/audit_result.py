@@ -158,7 +158,7 @@ class Audit:
         if not math.isfinite(self.detectable):
             return "which find none of the faults that an audit is rated by"
         if not self.law_is_known and self.detectable == self.by_ratio:
-            return f"which find no less than {self.detectable:.2f} times too little noise"
+            return f"which find no fault smaller than {self.detectable:.2f} times too little noise"
         if self.detectable < self.by_ratio:
             return (
                 f"whose numbers show noise of another law than is stated from {self.detectable:.2f} times too little "

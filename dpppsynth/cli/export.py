@@ -50,8 +50,8 @@ IntensityOption = Annotated[
 SpacingOption = Annotated[
     float | None,
     o.option(
-        "Side of the cells, or longest part of a street, in the domain's unit. Unless given: a round length, with "
-        "at most 256 cells along the longer side.",
+        "Side of the cells, or longest part of a street, in the domain's unit. Unless given: a round length, at least "
+        "1/256 of the longer side of the window or of the map of streets, and longer where rows would be many.",
         o.WRITING,
     ),
 ]

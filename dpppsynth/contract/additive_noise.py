@@ -15,11 +15,11 @@ import scipy
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
 from dpppsynth.contract.result import Saved
 from dpppsynth.contract.statistic import Parameters, Statistic, capped, mesh_words, require
-from dpppsynth.core.arguments import one_of
+from dpppsynth.core.arguments import instance, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject, JsonRead
-from dpppsynth.core.wording import Rows
+from dpppsynth.core.wording import Rows, instead
 from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy import bounds
@@ -33,6 +33,8 @@ from dpppsynth.spatial.patterns import PointPattern
 
 # Counts per cell, or masses per vertex.
 BASES = ("cells", "tents")
+# Entries of a matrix that fit into the memory of a small machine.
+MOST_ENTRIES = 100_000_000
 P_co = TypeVar("P_co", bound=Statistic, covariant=True)
 
 
@@ -111,6 +113,34 @@ class LatticeStatistic(Statistic):
     ) -> MassLikelihood:
         """Likelihood of a field whose mesh has the integrals `measure` and shares `tents` of the statistic's."""
         raise NotImplementedError
+
+    def field_shares(self, field: Mesh, pieces: Pieces | None = None) -> "scipy.sparse.csr_array":
+        """Sparse (K, V) shares of the statistic's cells or tents in what lies near each vertex of a field's mesh.
+
+        Parameters
+        ----------
+        field : Mesh
+        pieces : Pieces, optional
+            Of the field's mesh, cut and weighted by a public offset; its own unless given.
+
+        Raises
+        ------
+        InputError
+            Where numbers are no sums of expected masses at vertices.
+        """
+        msg = (
+            f"mesh: {self.basis} are no sums of what lies near the vertices of a mesh; release tents or counts, "
+            f"{instead('tents', 'cells')}, or take the posterior of this release."
+        )
+        raise InputError(msg)
+
+    def design(self, field: Mesh) -> "scipy.sparse.csr_array":
+        """Sparse (K, V) matrix from expected masses near the vertices of a field's mesh to the means of the numbers."""
+        return self.field_shares(field)
+
+    def measure_near(self, field: Mesh) -> Floats:
+        """(V,) measures of what lies near the vertices of a field's mesh, in the order of the columns of `design`."""
+        return field.measure
 
     def masses(self, lattice: Ints) -> Floats:
         """Masses, in points, of released numbers: the first ones where others are measured as well."""
@@ -283,9 +313,9 @@ class LaplaceMasses(LaplaceStatistic):
     def table_rows(self) -> Rows:
         return [("measured", f"{self.basis} on {mesh_words(self.mesh)}"), *self.noise_rows()]
 
-    def shares(self, field: Mesh, pieces: Pieces) -> "scipy.sparse.csr_array":
-        """Sparse (K, V) shares of the statistic's cells or tents in what lies near each vertex of a field's mesh."""
-        return field.cell_shares(self.mesh, pieces) if self.basis == "cells" else field.shares(self.mesh)
+    def field_shares(self, field: Mesh, pieces: Pieces | None = None) -> "scipy.sparse.csr_array":
+        cells = self.basis == "cells"
+        return field.cell_shares(self.mesh, pieces or field.pieces) if cells else field.shares(self.mesh)
 
     def exact(self, positions: Floats) -> Ints:
         if self.basis == "cells":
@@ -335,6 +365,58 @@ class PrivateStatistic(Generic[P_co]):
     def noise_scale(self: "PrivateStatistic[AdditiveStatistic]") -> float:
         """The definition's `noise_scale`."""
         return self.definition.noise_scale
+
+    def design(self: "PrivateStatistic[LatticeStatistic]", mesh: Mesh | None = None) -> "scipy.sparse.csr_array":
+        """Sparse (K, V) matrix from expected points near the vertices of a mesh to the means of the released numbers.
+
+        Of tents and counts the columns sum to one. Of points with types and times there is a column for each type,
+        instant and vertex, in this order. Exact for tents of nested meshes, and for counts of cells that are whole
+        elements.
+
+        Parameters
+        ----------
+        mesh : Mesh, optional
+            Of a field over the domain of the release; that of the statistic unless given.
+
+        Raises
+        ------
+        InputError
+            When the numbers are no such sums, or the mesh is of another domain.
+        """
+        return self.definition.design(self._field_mesh(mesh))
+
+    def likelihood(self: "PrivateStatistic[LatticeStatistic]", mesh: Mesh | None = None) -> MassLikelihood:
+        """Likelihood of a log-intensity at the vertices of a mesh, given the released numbers and their noise.
+
+        Its attributes `measure` and `tents` are what `design` is about. `dpppsynth.models.build_noise_aware` makes a
+        model of it.
+
+        Parameters
+        ----------
+        mesh : Mesh, optional
+            As in `design`.
+
+        Raises
+        ------
+        InputError
+            As there, or where the matrix has more than 100 million entries.
+        """
+        plan, field = self.definition, self._field_mesh(mesh)
+        shares, measure = plan.field_shares(field), plan.measure_near(field)
+        if shares.shape[0] * shares.shape[1] > MOST_ENTRIES:
+            rows, columns = shares.shape
+            msg = f"mesh: {rows} numbers times {columns} values of a field are too many; take a coarser mesh"
+            raise InputError(msg)
+        return plan.likelihood(self, measure, shares.toarray())
+
+    def _field_mesh(self: "PrivateStatistic[LatticeStatistic]", mesh: Mesh | None) -> Mesh:
+        if mesh is None:
+            return self.definition.mesh
+        instance("mesh", mesh, Mesh, "release.statistic.definition.mesh is one")
+        if mesh.domain.fingerprint() != self.definition.domain.fingerprint():
+            msg = "mesh: is of another domain than the release; make one of release.domain"
+            raise InputError(msg)
+        return mesh
 
     def to_dict(self) -> JsonObject:
         """JSON form; the statistic's definition stands on the certificate."""

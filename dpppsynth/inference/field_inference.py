@@ -148,15 +148,17 @@ class Posterior:
     def variables(self, mesh: Mesh) -> dict[str, Variable]:
         """Arrays by name, with their dimensions, as they are saved."""
         chains, draws, vertices = (np.arange(size, dtype="<i4") for size in self.fields.shape)
+        # Readers with xarray find where the vertices lie, and of which type and time they are.
+        placed = {"coordinates": " ".join(["x", "y", *mesh.labels])}
         made = {
             "chain": Variable(("chain",), chains),
             "draw": Variable(("draw",), draws),
             "vertex": Variable(("vertex",), vertices),
             "x": Variable(("vertex",), mesh.vertices[:, 0].astype("<f8")),
             "y": Variable(("vertex",), mesh.vertices[:, 1].astype("<f8")),
+            **{name: Variable(("vertex",), each, {"long_name": told}) for name, (each, told) in mesh.labels.items()},
             "length_scale": Variable(("chain", "draw"), self.length_scale.astype("<f8")),
-            # Readers with xarray find where the vertices lie.
-            "log_intensity": Variable(("chain", "draw", "vertex"), self.fields.astype("<f4"), {"coordinates": "x y"}),
+            "log_intensity": Variable(("chain", "draw", "vertex"), self.fields.astype("<f4"), placed),
         }
         if self.effects is None:
             return made
@@ -168,8 +170,9 @@ class Posterior:
         """`xarray.Dataset` in ArviZ layout: `log_intensity` (chain, draw, vertex), `length_scale` (chain, draw)."""
         import xarray as xr
 
-        made = {name: (each.dimensions, each.values) for name, each in self.variables(mesh).items()}
-        named = ("chain", "draw", "vertex", "x", "y", *(() if self.effects is None else ("covariate",)))
+        told = {name: {"long_name": words} for name, (_, words) in mesh.labels.items()}
+        made = {n: (each.dimensions, each.values, told.get(n)) for n, each in self.variables(mesh).items()}
+        named = ("chain", "draw", "vertex", "x", "y", *told, *(() if self.effects is None else ("covariate",)))
         coords = {name: made.pop(name) for name in named}
         return xr.Dataset(made, coords=coords, attrs={} if self.fits is None else self.fits.notes)
 
@@ -191,7 +194,7 @@ def read_posterior(content: bytes, mesh: Mesh, scales: Sequence[float], effects:
     InputError
     """
     try:
-        return _read(content, mesh.vertices, scales, effects)
+        return _read(content, mesh, scales, effects)
     except TooLargeError:
         raise
     except ValueError:
@@ -199,8 +202,9 @@ def read_posterior(content: bytes, mesh: Mesh, scales: Sequence[float], effects:
         raise InputError(msg) from None
 
 
-def _read(content: bytes, vertices: Floats, scales: Sequence[float], effects: int) -> Posterior:
-    known = KINDS | (EFFECTS if effects else {})
+def _read(content: bytes, mesh: Mesh, scales: Sequence[float], effects: int) -> Posterior:
+    vertices, labels = mesh.vertices, {name: values for name, (values, _) in mesh.labels.items()}
+    known = KINDS | {name: f"{each.dtype.str} 1" for name, each in labels.items()} | (EFFECTS if effects else {})
     found, told = read_arrays(content, GROUP, known, dict.fromkeys(FitNotes.unknown(scales).notes, len(scales)))
     fits = FitNotes(**{name.removeprefix("fit_"): values for name, values in told.items()})
     posterior = Posterior(found["log_intensity"], found["length_scale"], fits, found.get("effect"))
@@ -214,6 +218,8 @@ def _read(content: bytes, vertices: Floats, scales: Sequence[float], effects: in
         np.column_stack([found["x"], found["y"]]), vertices, rtol=1e-12, atol=0
     )
     require(there, "vertices lie where the mesh has them")
+    same = all(np.array_equal(found[name], each) for name, each in labels.items())
+    require(same, "vertices are of the types and times that the mesh has")
     finite = np.isfinite(posterior.fields).all() and np.isin(posterior.length_scale, scales).all()
     require(bool(finite), "fields are finite, and made with length scales of the model")
     if posterior.effects is not None:

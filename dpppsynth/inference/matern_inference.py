@@ -156,7 +156,7 @@ class MaternInference(SparseInference):
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given noised counts or tents."""
         plan = cast(LaplaceMasses, statistic.definition)
-        return self.behind(plan, statistic, plan.shares(self.mesh, self.pieces))
+        return self.behind(plan, statistic, plan.field_shares(self.mesh, self.pieces))
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood = statistic.definition, self.likelihood(statistic)

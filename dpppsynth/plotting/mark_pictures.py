@@ -33,7 +33,7 @@ from dpppsynth.plotting.surfaces import NARROW, ColourScale, Painting, draw_colo
 from dpppsynth.spatial.mark_space import HOURS_OF_WEEK, Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.time_periods import DAYS, MOST, calendar, in_order, instant_text
+from dpppsynth.spatial.time_periods import DAYS, MOST, in_order, instant_text, periods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,12 +126,12 @@ def plot_by_time(
     ----------
     release : MarkedRelease
     times : sequence of float, optional
-        Instants. Unless given: years or months of the calendar, means over each, where dates span two to twelve; else
-        eight instants, evenly spread over the range, or noon of each day of a week.
+        Instants. Unless given means over periods, those of `dpppsynth.release.write_intensity`: years or months of the
+        calendar where dates span two to twelve, days of a week, three hours each of a day, else eight equal parts.
     type : str, optional
         Of this type alone.
     pattern : PointPattern, optional
-        Synthetic points of the release, each drawn above the map of its year or month, or of the nearest instant.
+        Synthetic points of the release, each drawn above the map of its period, or of the nearest instant.
     background, title
         As in `plot_by_type`.
 
@@ -144,22 +144,23 @@ def plot_by_time(
     if own is None:
         msg = "release: its points have no times; plot_by_type draws their types."
         raise InputError(msg)
-    periods = {} if times is not None else calendar(own)
-    shown = _instants(own) if times is None else own.require(times)
+    spans = periods(own) if times is None else {}
+    shown: Any = [] if times is None else own.require(times)
     points = []
     if pattern is not None:
         at = _marked(pattern, own.name)
-        nearest = np.argmin([own.distance(at, each) for each in shown], axis=0)
-        if periods:
-            nearest = np.searchsorted([start for start, _ in periods.values()][1:], at, side="right")
+        if spans:
+            nearest = np.searchsorted([start for start, _ in spans.values()][1:], at, side="right")
+        else:
+            nearest = np.argmin([own.distance(at, each) for each in shown], axis=0)
         mine = np.ones(len(pattern), dtype=bool)
         if type is not None and release.marks.types is not None:
             mine = _marked(pattern, release.marks.types.name) == type
-        points = [pattern.xy[(nearest == k) & mine] for k in range(len(periods or shown))]
+        points = [pattern.xy[(nearest == k) & mine] for k in range(len(spans or shown))]
     chosen = {} if type is None else {"type": type}
     instants = {instant_text(own, each): (float(each),) for each in shown}
     within = (np.arange(WITHIN) + 0.5) / WITHIN
-    means = {name: tuple((start + (end - start) * within).tolist()) for name, (start, end) in periods.items()}
+    means = {name: tuple((start + (end - start) * within).tolist()) for name, (start, end) in spans.items()}
     parts = {name: IntensityOfMark(release.intensity, chosen, each) for name, each in (means or instants).items()}
     per = f" and {own.unit.removesuffix('s')}" if own.unit else ", per unit of time"
     return draw_panels(parts, points, per=per, background=background, title=title)
@@ -195,14 +196,6 @@ def plot_marginal(
         ax = _curve(table, times, ax, band)
     set_title(ax, title or ("Types" if mark == "types" else "Times"))
     return ax
-
-
-def _instants(times: Times) -> Floats:
-    if times.periodic and times.length == HOURS_OF_WEEK:
-        return np.arange(12.0, HOURS_OF_WEEK, 24.0)
-    if times.periodic:
-        return np.asarray(times.start + times.length * np.arange(8) / 8, dtype=np.float64)
-    return np.asarray(times.start + times.length * (np.arange(8) + 0.5) / 8, dtype=np.float64)
 
 
 def _marked(pattern: PointPattern, name: str) -> Any:

@@ -28,9 +28,9 @@ from dpppsynth.spatial.tables.table import guarded
 from dpppsynth.spatial.time_periods import periods
 
 RASTER, TABLE = (".tif", ".tiff"), (".csv", *SHAPES)
-# Cells along the longer side unless a spacing is given, cells at most, and places that are looked up at once.
+# Cells along the longer side unless a spacing is given, cells of a raster at most, and places looked up at once.
 ALONG, MOST, TOGETHER = 256, 10_000_000, 1 << 16
-MOST_SHAPES = 1_000_000
+MOST_ROWS = 1_000_000
 
 
 def write_intensity(
@@ -62,8 +62,8 @@ def write_intensity(
         exists.
     spacing : float, optional
         Side of the cells, or longest part of a street, in the domain's unit. Unless given: 1, 2 or 5 times a power of
-        ten, with at most 256 cells along the longer side of the window, or about 65 000 parts of streets, and of shapes
-        as many for all types and periods together.
+        ten, at least 1/256 of the longer side of the domain, and so long that a table has about 65 000 rows at most,
+        for all types and periods together.
     level : float
         Probability of the credible interval from ``lower`` to ``upper``.
     by : str or sequence of str
@@ -76,7 +76,8 @@ def write_intensity(
     ------
     InputError
         When the release has no intensity, the format is unknown, streets are to be a raster, rasterio is not installed,
-        names are given of a window, or there are more than 10 million cells, or a million shapes.
+        names are given of a window, or there are more than 10 million cells of a raster, or a million rows or shapes,
+        for all types and periods together.
     """
     file = Path(path)
     require_surface(release, file.suffix.lower())
@@ -88,15 +89,15 @@ def write_intensity(
     on_streets = isinstance(domain, LinearNetwork)
     if names is not None and not on_streets:
         raise InputError(OF_STREETS)
-    # Shapes are many for programs that draw them; rows and bands are not.
-    layers = len(slices) if file.suffix.lower() in SHAPES else 1
+    # A row or shape takes time; values of a band do not.
+    layers = 1 if file.suffix.lower() in RASTER else len(slices)
     side = _round_spacing(domain, layers) if spacing is None else positive("spacing", spacing)
     described = _Described(release, level, slices)
     with drafted(file, "it holds an intensity as it was being written.") as draft:
         if file.suffix.lower() in RASTER:
             _write_raster(draft, _cell_centres(domain, side), described)
         else:
-            places = _street_places(domain, side, names) if on_streets else _cell_centres(domain, side)
+            places = _street_places(domain, side, layers, names) if on_streets else _cell_centres(domain, side, layers)
             write = _write_table if file.suffix.lower() == ".csv" else _write_shapes
             write(draft, places, described)
         draft.replace(file)
@@ -116,17 +117,12 @@ def require_surface(release: object, suffix: str) -> None:
 
 
 def _round_spacing(domain: Domain, layers: int) -> float:
-    """The spacing unless one is given: the finest that makes `ALONG` by `ALONG` places, in all layers together."""
+    """The spacing unless one is given: of `ALONG` places along the longer side, and few in all layers together."""
+    west, south, east, north = domain.bounds
+    side = max(east - west, north - south) / ALONG
     if isinstance(domain, LinearNetwork):
-        rough = domain.size * layers / ALONG**2
-    else:
-        rough = _longer_side(domain) * math.sqrt(layers) / ALONG
-    return round_length(rough, least=True)
-
-
-def _longer_side(window: Domain) -> float:
-    west, south, east, north = window.bounds
-    return max(east - west, north - south)
+        return round_length(max(side, domain.size * layers / ALONG**2), least=True)
+    return round_length(side * math.sqrt(layers), least=True)
 
 
 @dataclass(frozen=True)
@@ -161,12 +157,13 @@ class _Grid(_Places):
     shape: tuple[int, int]
 
 
-def _cell_centres(window: Domain, side: float) -> _Grid:
+def _cell_centres(window: Domain, side: float, layers: int = 0) -> _Grid:
     west, south, east, north = window.bounds
     # Cells start at multiples of the side, so that grids of several releases lie over each other.
     left, top = math.floor(west / side) * side, math.ceil(north / side) * side
     columns, rows = math.ceil((east - left) / side), math.ceil((top - south) / side)
     _require_few(columns * rows)
+    _require_few_rows(window, window.size / side**2, layers)
     x = left + (np.arange(columns) + 0.5) * side
     y = top - (np.arange(rows) + 0.5) * side
     xy = np.column_stack([np.tile(x, rows), np.repeat(y, columns)])
@@ -174,20 +171,33 @@ def _cell_centres(window: Domain, side: float) -> _Grid:
     return _Grid(xy, inside, {}, left, top, side, (rows, columns))
 
 
-def _street_places(network: Any, side: float, names: StreetNames | None) -> _Places:
-    _require_few(network.size / side + len(network.edges))
+def _street_places(network: Any, side: float, layers: int, names: StreetNames | None) -> _Places:
+    _require_few_rows(network, network.size / side + len(network.edges), layers)
     mesh = network_mesh(network, side)
     along = (mesh.start + mesh.end) / 2
     xy = network.coordinates(np.column_stack([mesh.edge, along]))
-    columns: dict[str, Any] = {"edge": mesh.edge, "along": along, "length": mesh.end - mesh.start}
+    length = mesh.end - mesh.start
+    columns: dict[str, Any] = {"edge": mesh.edge, "along": along, "length": length}
     if names is not None:
-        columns = {"name": names.of(parts_of_streets(network, *columns.values()), network)} | columns
+        columns = {"name": names.of(parts_of_streets(network, mesh.edge, along, length), network)} | columns
     return _Places(xy, np.ones(len(xy), bool), columns)
 
 
 def _require_few(cells: float) -> None:
     if cells > MOST:
-        msg = f"spacing: makes more than {MOST} cells; take a larger {mention('spacing')}"
+        msg = f"spacing: makes more than {MOST:,} cells; take a larger {mention('spacing')}"
+        raise InputError(msg)
+
+
+def _require_few_rows(domain: Domain, places: float, layers: int) -> None:
+    """Refuse so many rows or shapes that they take hours, before the first of them."""
+    if places * layers > MOST_ROWS:
+        wide = mention("spacing", f"{_round_spacing(domain, layers):g}")
+        each = f", {places:,.0f} for each of {layers} types and periods" if layers > 1 else ""
+        msg = (
+            f"spacing: makes {places * layers:,.0f} rows or shapes{each}, and {MOST_ROWS:,} are the most; take a "
+            f"larger one ({wide})"
+        )
         raise InputError(msg)
 
 
@@ -275,10 +285,6 @@ def _write_table(path: Path, places: _Places, described: _Described) -> None:
 
 def _write_shapes(path: Path, places: _Places, described: _Described) -> None:
     xy = places.xy[places.inside]
-    if len(xy) * len(described.slices) > MOST_SHAPES:
-        wide = mention("spacing", f"{_round_spacing(described.release.domain, len(described.slices)):g}")
-        msg = f"spacing: makes more than {MOST_SHAPES} shapes; take a larger one ({wide}), or a .csv file"
-        raise InputError(msg)
     layers = {}
     for part in described.slices:
         blocks = [described.values(xy[k : k + TOGETHER], part) for k in range(0, len(xy), TOGETHER)]

@@ -9,9 +9,11 @@ An element may stick out of the domain. The basis is defined on the whole elemen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -62,6 +64,8 @@ class Mesh:
     recipe: dict[str, Any]
     # Largest power of a powered exponential that is a covariance function of `metric`.
     smoothest_power: ClassVar[float]
+    # What tells apart the values at one place, such as types and times: (V,) numbers and what they are, by name.
+    labels: Mapping[str, tuple[npt.NDArray[Any], str]] = MappingProxyType({})
     _of_arrays: ClassVar[type[Mesh]]
 
     def __init_subclass__(cls, *, of_arrays: bool = False, **options: Any) -> None:

@@ -104,6 +104,19 @@ def test_pages_run_from_top_to_bottom(name, monkeypatch, tmp_path):
             assert done.exit_code == 0, f"{arguments}: {done.output[-2000:]}"
 
 
+def test_the_criminologists_other_options_go_into_the_line_below_them(monkeypatch, tmp_path):
+    """`keep-n` stood in the line, which options that hide n cannot take."""
+    page = (ROOT / "docs/guides/criminologist.md").read_text()
+    other = re.search(r"`(--skip-outside[^`]*)`\s+in place of `--alpha`", page)[1]
+    words = next(commands_of(re.search(r"```shell\n(.*?)```", page, re.DOTALL)[1], {}))
+    start = words.index("--alpha")
+    words[start : start + 2] = shlex.split(other)
+    monkeypatch.chdir(tmp_path)
+    Path("streets.geojson").write_text(json.dumps(dps.datasets.soho_streets().to_geojson()))
+    done = CliRunner().invoke(app, ["check", *words[3:]])
+    assert done.exit_code == 0, done.output
+
+
 def in_tables():
     """Code in the README's tables."""
     rows = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("|")]

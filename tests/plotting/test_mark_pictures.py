@@ -94,6 +94,18 @@ def test_maps_show_the_intensity_at_the_instant(square):
         assert values[70, 130] == pytest.approx(1e6 * square.intensity(xy, time=time, type="theft")[0])
 
 
+def test_maps_unless_times_are_given_are_means_over_periods(square):
+    """Headed as rows of a table are, with the points of the same hours; headed 00:00 they looked like an instant."""
+    pattern = square.sample(1, rng=2)[0]
+    axes = plot_by_time(square, pattern=pattern)
+    assert [ax.get_title(loc="left") for ax in axes][:2] == ["00:00-03:00", "03:00-06:00"]
+    np.testing.assert_array_equal(dots(axes[7]), pattern.xy[pattern.marks["hour"] >= 21])
+    values = surface(axes[7]).get_array()
+    xy = [((130 + 0.5) * 1000 / values.shape[1], (70 + 0.5) * 1000 / values.shape[0])]
+    mean = square.intensity(xy, during=(21.0, 24.0))[0] / 3
+    assert values[70, 130] == pytest.approx(1e6 * mean, rel=0.01)
+
+
 def test_each_synthetic_point_is_drawn_once_where_it_belongs(square):
     pattern = square.sample(1, rng=2)[0]
     kinds, hours = pattern.marks["offence"], pattern.marks["hour"]

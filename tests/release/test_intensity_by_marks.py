@@ -137,15 +137,17 @@ def test_marks_that_are_not_there(release, tmp_path):
         write_intensity(release, tmp_path / "i.csv", by="street")
 
 
-def test_shapes_of_many_layers_are_few_unless_a_spacing_is_given(release, tmp_path, monkeypatch):
+def test_rows_of_many_layers_are_few_unless_a_spacing_is_given(release, tmp_path, monkeypatch):
     """Types and periods share the number of parts; without it they were refused, or files of a million lines."""
     monkeypatch.setattr("dpppsynth.release.intensity_files.ALONG", 64)
-    monkeypatch.setattr("dpppsynth.release.intensity_files.MOST_SHAPES", 2 * 64**2)
+    monkeypatch.setattr("dpppsynth.release.intensity_files.MOST_ROWS", 2 * 64**2)
     write_intensity(release, tmp_path / "i.parquet", by=("types", "time"))
     layers = 3 * 8
     # The last part of an edge may be a short one.
     assert 64**2 / 5 < len(geopandas.read_parquet(tmp_path / "i.parquet")) < 64**2 + layers * len(STREETS.edges)
-    with pytest.raises(InputError, match="spacing: makes more than") as refused:
-        write_intensity(release, tmp_path / "i.parquet", by=("types", "time"), spacing=0.1)
+    monkeypatch.setattr(type(release), "interval", None)  # nothing is computed before the refusal
+    with pytest.raises(InputError, match=r"spacing: makes .* for each of 24 types and periods") as refused:
+        write_intensity(release, tmp_path / "i.csv", by=("types", "time"), spacing=0.1)
+    monkeypatch.undo()
     remedy = float(str(refused.value).split("spacing=")[1].split(")")[0])
     write_intensity(release, tmp_path / "i.parquet", by=("types", "time"), spacing=remedy)

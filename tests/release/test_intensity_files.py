@@ -110,6 +110,13 @@ def test_refusals(release, tmp_path, name, settings, words):
     assert not list(tmp_path.iterdir())
 
 
+def test_parts_of_streets_are_as_long_as_cells_are_wide(on_streets, tmp_path):
+    """Five metres on streets some 670 m across, as in a window of this size; with centimetres no export ended."""
+    write_intensity(on_streets, tmp_path / "intensity.csv")
+    length = np.array([float(row["length"]) for row in rows(tmp_path / "intensity.csv")])
+    assert 4.5 < length.max() <= 5.0
+
+
 def test_streets_are_no_raster(on_streets, tmp_path):
     with pytest.raises(InputError, match="no raster"):
         write_intensity(on_streets, tmp_path / "a.tif")

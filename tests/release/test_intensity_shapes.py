@@ -103,8 +103,8 @@ def test_a_geopackage_opens_coloured(name, request, tmp_path):
 
 
 def test_too_many_shapes_are_refused(release, tmp_path, monkeypatch):
-    monkeypatch.setattr("dpppsynth.release.intensity_files.MOST_SHAPES", 10)
-    with pytest.raises(InputError, match="spacing: makes more than 10 shapes"):
+    monkeypatch.setattr("dpppsynth.release.intensity_files.MOST_ROWS", 10)
+    with pytest.raises(InputError, match=r"spacing: makes .* rows or shapes, and 10 are the most"):
         write_intensity(release, tmp_path / "i.gpkg", spacing=50.0)
     assert list(tmp_path.iterdir()) == []
 

@@ -133,7 +133,7 @@ class TestReading:
 
 def replace_vertices(mesh):
     """Something with one vertex less."""
-    return type("Fewer", (), {"vertices": mesh.vertices[:-1]})
+    return type("Fewer", (), {"vertices": mesh.vertices[:-1], "labels": {}})
 
 
 @pytest.mark.exhaustive

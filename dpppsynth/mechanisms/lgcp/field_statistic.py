@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 
 from dpppsynth.contract.additive_noise import AdditiveStatistic, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
@@ -32,7 +33,7 @@ from dpppsynth.privacy.noise import DiscreteNoise, OpenDPGaussian, SeededGaussia
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 
 # Covariances by their kinds, each with further parameters.
 KINDS: dict[str, Form] = {
@@ -224,6 +225,12 @@ class FieldMasses(FieldStatistic, AdditiveStatistic):
         values = statistic.values @ (columns / np.linalg.norm(columns, axis=0))
         uniform = measure * ((self.n or self.expected_n or 1.0) / measure.sum())
         return NoisyField(values, columns, self.noise_scale, measure, tents, self.n, uniform)
+
+    def field_shares(self, field: Mesh, pieces: Pieces | None = None) -> "scipy.sparse.csr_array":
+        return field.shares(self.mesh)
+
+    def design(self, field: Mesh) -> "scipy.sparse.csr_array":
+        return scipy.sparse.csr_array(self.root @ self.field_shares(field).toarray())
 
     def prepare(self) -> None:
         super().prepare()

@@ -195,8 +195,7 @@ class MarkedInference(GridInference, AveragedInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         plan = cast(MarkedMasses, statistic.definition)
-        each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
-        return self.behind(plan, statistic, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
+        return self.behind(plan, statistic, plan.field_shares(self.grid.space))
 
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])

@@ -61,6 +61,19 @@ class MarkedMesh:
         return np.tile(self.space.vertices, (types * hats, 1))
 
     @cached_property
+    def labels(self) -> dict[str, tuple[NDArray[Any], str]]:
+        """(C K V,) number of the type, and instant, of each value, and what they are; only those that points have."""
+        shape, types, times, found = self.shape, self.marks.types, self.marks.times, {}
+        numbers, instants, _ = (each.ravel() for each in np.indices(shape, dtype="<i4"))
+        if types is not None:
+            named = ", ".join(f"{k} {each}" for k, each in enumerate(types.values))
+            found["type"] = numbers, f"{types.name}: {named}"
+        if times is not None:
+            unit = f" in {times.unit}" if times.unit else ""
+            found["time"] = times.nodes.astype("<f8")[instants], f"{times.name}{unit}"
+        return found
+
+    @cached_property
     def layers(self) -> list[tuple[Offset | None, Floats]]:
         """Public offsets in space, and the share (C, M) that each has of every type and while between instants."""
         if isinstance(self.offset, MarkedOffset):

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import scipy
 
 from dpppsynth.contract.additive_noise import LaplaceStatistic, lattice_tents
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
@@ -19,7 +20,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 from dpppsynth.spatial.patterns import PointPattern, require_place
 from dpppsynth.spatial.person_points import labels_of
 
@@ -155,6 +156,15 @@ class MarkedMasses(MarkedStatistic, LaplaceStatistic):
         types, hats, _ = self.shape
         measured = f"tents on {mesh_words(self.mesh)}, times {hats} hats in time, times {types} types"
         return [("measured", measured), *self.noise_rows()]
+
+    def field_shares(self, field: Mesh, pieces: Pieces | None = None) -> "scipy.sparse.csr_array":
+        types, hats, _ = self.shape
+        return scipy.sparse.kron(scipy.sparse.eye_array(types * hats), field.shares(self.mesh), format="csr")
+
+    def measure_near(self, field: Mesh) -> Floats:
+        from dpppsynth.mechanisms.marked.intensity import MarkedMesh
+
+        return MarkedMesh(field, self.marks).measure
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
         return self.exact_at(pattern.positions, *self.marks.require(pattern.marks))
