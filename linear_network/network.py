@@ -37,7 +37,7 @@ from dpppsynth.linear_network.skeleton import (
     skeleton,
 )
 from dpppsynth.spatial.domains import Domain, as_reals
-from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.patterns import PointPattern, pattern_of_frame
 
 if TYPE_CHECKING:
     import geopandas
@@ -260,7 +260,7 @@ class LinearNetwork(Skeleton, Domain):
                 "complete the network, from public knowledge."
             )
             raise InputError(msg)
-        return PointPattern.at(self.positions(points), self, marks)
+        return PointPattern.at(self.positions(points), self, marks).snapped(tolerance)
 
     def within(self, xy: Floats, tolerance: float) -> npt.NDArray[np.bool_]:
         require_distance("tolerance", tolerance, self.unit)
@@ -278,10 +278,10 @@ class LinearNetwork(Skeleton, Domain):
 
         Parameters
         ----------
-        points_a : PointPattern or array_like, shape (n, 2)
-            On this network: coordinates, or where these are not all on it `positions` of a pattern, each the number of
-            an edge and a distance along it.
-        points_b : PointPattern or array_like, shape (m, 2), optional
+        points_a : PointPattern, GeoDataFrame, GeoSeries or array_like, shape (n, 2)
+            On this network and, where they name one, in its coordinate system: coordinates, or where these are not all
+            on it `positions` of a pattern, each the number of an edge and a distance along it.
+        points_b : as points_a, optional
             The same points unless given.
         """
         a = self._places(points_a)
@@ -301,6 +301,8 @@ class LinearNetwork(Skeleton, Domain):
                 msg = "points: they lie in another domain; snap them to this network first."
                 raise InputError(msg)
             return points.positions
+        if (pattern := pattern_of_frame(points, self, "points")) is not None:
+            return pattern.positions
         reason: InputError
         try:
             return PointPattern(points, self).positions

@@ -8,7 +8,9 @@ from dpppsynth.cli.console import doubts, show_cautions, show_json, show_line, s
 from dpppsynth.cli.input_options import DomainOptions
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.next_command import after_check, given_words
+from dpppsynth.cli.options import passing_over
 from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
+from dpppsynth.cli.synthesize import synthesize
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from dpppsynth.spatial.domains import Domain
 
 
+@passing_over(synthesize)
 def check(
     method: Method,
     place: DomainOptions,
@@ -25,23 +28,9 @@ def check(
     population_column: o.PopulationColumnOption = None,
     verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
-    snap: Annotated[float | None, o.ignored()] = None,
-    skip_outside: Annotated[bool, o.ignored("--skip-outside")] = False,
-    x: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
-    y: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
-    separator: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
-    decimal: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
-    encoding: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
-    layer: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
-    count: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
-    rows_are_persons: Annotated[bool, o.ignored("--rows-are-persons")] = False,  # noqa: ARG001
-    draws: Annotated[int, o.ignored()] = 0,  # noqa: ARG001
-    fixed_n: Annotated[bool, o.ignored("--fixed-n")] = False,
-    source: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
-    ledger: Annotated[Path | None, o.ignored()] = None,  # noqa: ARG001
-    subset: Annotated[list[str] | None, o.ignored()] = None,  # noqa: ARG001
-    yes: Annotated[bool, o.ignored("--yes", "-y")] = False,  # noqa: ARG001
-    out: Annotated[Path | None, o.ignored()] = None,  # noqa: ARG001
+    snap: Annotated[float | None, o.hidden()] = None,
+    skip_outside: Annotated[bool, o.hidden("--skip-outside")] = False,
+    fixed_n: Annotated[bool, o.hidden("--fixed-n")] = False,
 ) -> None:
     """Check the guarantee from public parameters alone; no data file is opened.
 

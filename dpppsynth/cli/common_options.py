@@ -34,8 +34,8 @@ def option(text: str, panel: str, *forms: str, **shown: Any) -> Any:
     return Option(*forms, help=text, rich_help_panel=panel, **shown)
 
 
-def ignored(*forms: str) -> Any:
-    """An option of `synthesize` that another command takes, so that command lines can be pasted, and does not need."""
+def hidden(*forms: str) -> Any:
+    """An option of `synthesize` that another command only holds against others, and does not list in its help."""
     return Option(*forms, hidden=True)
 
 

@@ -23,6 +23,7 @@ from dpppsynth.core.progress import each_of
 from dpppsynth.spatial.marks import listed
 
 if TYPE_CHECKING:
+    from dpppsynth.io import StreetNames
     from dpppsynth.release import Release, StratifiedRelease
 
 
@@ -63,6 +64,17 @@ ByOption = Annotated[
         show_default=False,
     ),
 ]
+StreetNamesOption = Annotated[
+    str | None,
+    o.option(
+        "Name of each street beside its intensity: the public file that --network was, and the column of names. --crs "
+        "is that of a file that does not name one.",
+        o.WRITING,
+        "--street-names",
+        metavar="FILE:COLUMN",
+        show_default=False,
+    ),
+]
 LevelOption = Annotated[float, o.option("Probability of the credible interval beside the intensity.", o.WRITING)]
 
 
@@ -76,6 +88,8 @@ def export(
     spacing: SpacingOption = None,
     level: LevelOption = 0.9,
     by: ByOption = None,
+    street_names: StreetNamesOption = None,
+    crs: o.CrsOption = None,
     no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
@@ -84,7 +98,7 @@ def export(
     Without --format no pattern is written, without --intensity no intensity. A release by the levels of a mark has an
     intensity for each level.
     """
-    _require_fit(format, out_crs, intensity, spacing, by, level, places=places)
+    _require_fit(format, out_crs, intensity, spacing, by, level, street_names, places=places)
     marks = [] if by is None else listed("by", by)
     settings: dict[str, Any] = {"spacing": spacing, "level": level, "by": marks}
     name_leftovers(out, DRAFT, "it holds a part of an export.")
@@ -104,6 +118,7 @@ def export(
                     with said_of("--intensity", "path", "release"):
                         require_surface(part, f".{intensity}")
                     slices_of(part, marks)
+                settings["names"] = _names(street_names, crs, found.release.domain)
             if format is not None:
                 if not found.patterns:
                     msg = f"--format: {release} holds no synthetic pattern; dpppsynth sample draws some"
@@ -127,6 +142,7 @@ def _require_fit(
     spacing: float | None,
     by: str | None,
     level: float,
+    street_names: str | None,
     *,
     places: bool,
 ) -> None:
@@ -137,7 +153,7 @@ def _require_fit(
     if format is None and (out_crs is not None or places):
         msg = "--out-crs and --places: go with --format, for the synthetic patterns"
         raise InputError(msg)
-    for name, given in (("--spacing", spacing), ("--by", by)):
+    for name, given in (("--spacing", spacing), ("--by", by), ("--street-names", street_names)):
         if intensity is None and given is not None:
             msg = f"{name}: goes with --intensity"
             raise InputError(msg)
@@ -145,6 +161,23 @@ def _require_fit(
         positive("spacing", spacing)
     probability("level", level)
     require_crs(out_crs)
+
+
+def _names(given: str | None, crs: str | None, domain: Any) -> "StreetNames | None":
+    """Names of streets from a file and its column."""
+    if given is None:
+        if crs is not None:
+            msg = "crs: is that of the file of --street-names; leave --crs out"
+            raise InputError(msg)
+        return None
+    from dpppsynth.io import StreetNames
+
+    file, _, column = given.rpartition(":")
+    if not file or not column:
+        msg = f"--street-names: needs FILE:COLUMN, such as streets.gpkg:name; got {given!r}"
+        raise InputError(msg)
+    with said_of("--street-names", "names", "path"):
+        return StreetNames.read(file, column, domain, crs=crs)
 
 
 def _write_intensities(

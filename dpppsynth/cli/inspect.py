@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpppsynth.cli import common_options as o
+from dpppsynth.cli.columns import require_told
 from dpppsynth.cli.console import show_json, show_line, show_text
 from dpppsynth.cli.input_options import (
     DomainOptions,
@@ -15,15 +16,20 @@ from dpppsynth.cli.input_options import (
     require_snap,
 )
 from dpppsynth.cli.method import ReadMethod
+from dpppsynth.cli.options import passing_over
 from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
+from dpppsynth.cli.synthesize import synthesize
 from dpppsynth.contract.mark_settings import DESCRIBED, described_marks
-from dpppsynth.core.wording import add_options
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import add_options, headed
 
 if TYPE_CHECKING:
     from dpppsynth.io.inspection import Inspection
+    from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.mark_space import Marks
 
 
+@passing_over(synthesize)
 def inspect(
     points: o.PointsArgument,
     method: ReadMethod,
@@ -41,14 +47,7 @@ def inspect(
     snap: o.SnapOption = None,
     skip_outside: o.SkipOutsideOption = False,
     json: o.JsonOption = False,
-    patterns: Annotated[int, o.ignored()] = 1,  # noqa: ARG001
-    draws: Annotated[int, o.ignored()] = 0,  # noqa: ARG001
-    fixed_n: Annotated[bool, o.ignored("--fixed-n")] = False,
-    source: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
-    ledger: Annotated[Path | None, o.ignored()] = None,  # noqa: ARG001
-    subset: Annotated[list[str] | None, o.ignored()] = None,  # noqa: ARG001
-    yes: Annotated[bool, o.ignored("--yes", "-y")] = False,  # noqa: ARG001
-    verbose: Annotated[bool, o.ignored("--verbose", "-v")] = False,  # noqa: ARG001
+    fixed_n: Annotated[bool, o.hidden("--fixed-n")] = False,
 ) -> None:
     """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
 
@@ -80,15 +79,20 @@ def inspect(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
     columns: dict[str, Any] = {"count": count, "user": user, "described": described, **layout.reading}
+    untold = _untold(method, points, domain, crs, columns, people.by, rows_are_persons=rows_are_persons)
     columns |= {"rows_are_persons": rows_are_persons, "skip_outside": skip_outside}
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
+    ok = found.ok and untold is None
+    said = [*([] if untold is None else [f"The file is refused. {untold}"]), *found.remarks]
     secret = skip_outside or _is_secret(method)
     if json:
         report = None if found.report is None else str(found.report)
-        told = {"ok": found.ok, "rules": list(found.rules), "remarks": list(found.remarks), "report": report}
+        told = {"ok": ok, "rules": list(found.rules), "remarks": said, "report": report}
         show_json(told | ({} if secret else {"rows": found.rows, "offending": found.offending}))
-    elif found.ok:
+    elif ok:
         show_line("Every row keeps the rules." if secret else f"{_read(found)}, and every one keeps the rules.")
+    elif found.ok:
+        show_line("Rows were read." if secret else f"{_read(found)}.")
     else:
         show_line(f"Rules broken: {', '.join(found.rules)}")
         if not secret:
@@ -96,10 +100,33 @@ def inspect(
         if found.report is not None:
             show_line(f"The offending rows, for the custodian's eyes only: {found.report}")
     if not json:
-        for remark in found.remarks:
+        for remark in said:
             show_text(remark)
-    if not found.ok:
+    if not ok:
         raise typer.Exit(2)
+
+
+def _untold(
+    method: ReadMethod,
+    points: Path,
+    domain: "Domain",
+    crs: dict[str, Any],
+    columns: dict[str, Any],
+    by: str | None,
+    *,
+    rows_are_persons: bool,
+) -> str | None:
+    """Why the file would be refused by the names of its columns, as `synthesize` does before it reads a row."""
+    from dpppsynth.io import require_head
+
+    read = {**columns, "marks": () if by is None else (by,)}
+    head = require_head(points, domain, **read, **crs)
+    try:
+        asked = method.settled() if method.named else method
+        require_told(asked, head, read, points.name, rows_are_persons=rows_are_persons)
+    except InputError as error:
+        return headed(str(error))
+    return None
 
 
 def _read(found: "Inspection") -> str:

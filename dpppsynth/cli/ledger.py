@@ -26,10 +26,7 @@ IN_ROWS = (
     "This was found in the rows of the file, after the budget was authorised: whether rows are right, and how many "
     "there are, is a fact about them, and a free answer would tell it"
 )
-FIRST = (
-    "`dpppsynth inspect` with the same options finds what is wrong with rows first, and with --n (--n-by) all that "
-    "hangs on the number of points is settled before"
-)
+FIRST = "`dpppsynth inspect` with the same options finds what is wrong with rows first"
 LedgerArgument = Annotated[Path, typer.Argument(help="File of the ledger, such as ledger.json.", show_default=False)]
 
 

@@ -48,7 +48,35 @@ def after_verify(path: Path, *, limit: bool) -> list[str]:
     folder = path if path.is_dir() else path.parent
     if not any(folder.glob("synthetic_*")):
         return []
-    own = [] if limit else ["--no-limit"]
-    pictures = folder.with_name(f"{folder.name or 'release'}_pictures")
-    words = (["plot", str(folder), "--out", str(pictures)], ["report", str(folder)])
-    return [shlex.join(["dpppsynth", *each, *own]) for each in words]
+    pictures = ["plot", str(folder), "--out", _beside(folder, "pictures")]
+    return [_command(pictures, limit=limit), _command(["report", str(folder)], limit=limit)]
+
+
+def after_plot(path: Path, *, intensity: bool, limit: bool) -> list[str]:
+    """Commands that explain a release, and take it to other programs, with its `intensity` where it has one.
+
+    Examples
+    --------
+    >>> after_plot(Path("my area"), intensity=True, limit=False)[0]
+    "dpppsynth report 'my area' --no-limit"
+    """
+    folder = path if path.is_dir() or not path.suffix else path.parent
+    return [_command(["report", str(folder)], limit=limit), *after_report(folder, intensity=intensity, limit=limit)]
+
+
+def after_report(path: Path, *, limit: bool, intensity: bool = False) -> list[str]:
+    """The command that takes a release to other programs; none where it has nothing for them."""
+    folder = path if path.is_dir() or not path.suffix else path.parent
+    formats = ["--format", "gpkg"] if any(folder.glob("synthetic_*")) else []
+    formats += ["--intensity", "gpkg"] if intensity else []
+    words = ["export", str(folder), "--out", _beside(folder, "export"), *formats]
+    return [_command(words, limit=limit)] if formats else []
+
+
+def _beside(folder: Path, what: str) -> str:
+    """A folder beside a release, called after it."""
+    return str(folder.with_name(f"{folder.name or 'release'}_{what}"))
+
+
+def _command(words: Iterable[str], *, limit: bool) -> str:
+    return shlex.join(["dpppsynth", *words, *([] if limit else ["--no-limit"])])

@@ -55,6 +55,31 @@ COMMON = frozenset(
 Declared = tuple[str, Any, Any]
 
 
+def passing_over(whole: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a command take the options of a `whole` one that it has no use for, so that its command line can be pasted.
+
+    They are parsed, and neither listed in help nor passed on.
+    """
+
+    def marked(function: Callable[..., None]) -> Callable[..., None]:
+        vars(function)["passes_over"] = whole
+        return function
+
+    return marked
+
+
+def _passed_over(function: Callable[..., None], own: Iterable[Any]) -> list[Any]:
+    """Options of the whole command that are not a command's own."""
+    whole = getattr(function, "passes_over", None)
+    if whole is None:
+        return []
+    taken = {form for each in own for form in each.opts}
+    found = [copy.copy(each) for each in command_of(whole).params if taken.isdisjoint(each.opts)]
+    for each in found:
+        each.hidden, each.required, each.expose_value = True, False, False
+    return [each for each in found if each.param_type_name == "option"]
+
+
 def command_of(function: Callable[..., None]) -> "Command":
     """The command of a function, whose docstring is the help."""
     hints = get_type_hints(function, include_extras=True)
@@ -67,7 +92,8 @@ def command_of(function: Callable[..., None]) -> "Command":
     command: Command = _click(_container(own), Command, function.__name__, inspect.getdoc(function))
     parameters = {each.name: [each] for each in command.params}
     parameters |= {name: parser.params for name, parser in parsers.items()}
-    command.params = [each for name in signature for each in parameters.get(name, ())]
+    own_params = [each for name in signature for each in parameters.get(name, ())]
+    command.params = [*own_params, *_passed_over(function, own_params)]
     command.function, command.groups, command.parsers, command.own = function, groups, parsers, command.callback
     command.method = next(iter(methods.items()), None)
     return command

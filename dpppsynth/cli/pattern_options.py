@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note
+from dpppsynth.cli.ledger import FIRST
 from dpppsynth.cli.method import Method
 from dpppsynth.contract.settings import PRIVACY, declared_as, setting
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
@@ -86,11 +87,19 @@ class PatternOptions:
 
         return {"by": self.by, "levels": level_names(self._names()), "n": self._counts()}
 
+    def sooner(self, *, known: bool) -> str:
+        """What finds errors in rows before the budget is spent, given whether the number of points is public."""
+        if not known or self.stated:
+            return FIRST
+        option = "--n" if self.by is None else "--n-by"
+        return f"{FIRST}, and with {option} all that hangs on the number of points is settled before"
+
     def plan(self, method: Method, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
         """Make the release plan from public parameters alone."""
         method.settings.require_size(method.options, self.n, self.by)
-        if self.by is not None and self.n_by is None and method.neighbours().n_is_public and self.expected_n is None:
-            msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
+        if self.by is not None and self.n_by is None and method.neighbours().n_is_public:
+            guessed = "" if self.expected_n is None else ", not a guess: leave --expected-n out"
+            msg = f"n_by: the public number of points of each level is needed, for instance --n-by 200,192{guessed}"
             raise InputError(msg)
         return self.settle(method, domain, patterns, self.n if self.by is None else self._counts())
 

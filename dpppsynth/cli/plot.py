@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
 from dpppsynth.cli.input_options import LayoutOptions
+from dpppsynth.cli.next_command import after_plot
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of
 
@@ -113,6 +114,18 @@ def plot(
             axes = plot_comparison(sensitive, synthetic, **marks)
             written = [save_picture(axes, pictures / "CONFIDENTIAL_comparison.png")]
     show_line("\n".join(map(str, written)))
+    if original is None:
+        for start, command in zip(
+            ("Explain it", "For QGIS and others"), _next(opened, folder, limit=not no_limit), strict=False
+        ):
+            show_line(f"{start}: {command}")
+
+
+def _next(release: "Release | StratifiedRelease", folder: Path, *, limit: bool) -> list[str]:
+    from dpppsynth.release import CoxRelease
+
+    intensity = all(isinstance(part, CoxRelease) and part.inferred for part in release.parts.values())
+    return after_plot(folder, intensity=intensity, limit=limit)
 
 
 def _synthetic(found: "OpenedRelease", number: int) -> "PointPattern | None":

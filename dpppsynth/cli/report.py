@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
+from dpppsynth.cli.next_command import after_report
 
 OutOption = Annotated[
     Path | None,
@@ -62,3 +63,5 @@ def report(
     if warning is not None:
         note(f"this release must not be published, and its report says so. {text(warning)}")
     show_line(str(written))
+    for command in after_report(release, limit=not no_limit):
+        show_line(f"For QGIS and others: {command}")

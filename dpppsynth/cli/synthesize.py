@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dpppsynth.cli import common_options as o
+from dpppsynth.cli.columns import require_told
 from dpppsynth.cli.console import (
     confirm_warnings,
     doubts,
@@ -30,7 +31,6 @@ from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
 from dpppsynth.cli.resume import nothing_lost
 from dpppsynth.contract.cautions import cautions
-from dpppsynth.contract.settings import CAP
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.output_folder import require_new_folder, require_room
 
@@ -120,10 +120,7 @@ def synthesize(
     if ledger is not None:
         require_readable(points)
     head = require_head(points, domain, **columns)
-    others = [name for name in head if name not in _named(columns)]
-    method.settings.require_columns(method.options, set(others), points.name)
-    if not rows_are_persons:
-        _require_persons(method, others, points.name)
+    require_told(method, head, columns, points.name, rows_are_persons=rows_are_persons)
     with said_of("--no-user", "user") if method.options["no_user"] else nullcontext():
         account = LedgerEntry.open(
             ledger, points, settled or _ceiling(planned.mechanism, method, people, domain, patterns), chosen
@@ -131,7 +128,7 @@ def synthesize(
 
     with account.counting(), progress() as say:
         say("reading the points")
-        with account.reading():
+        with account.reading(people.sooner(known=known)):
             if _in_batches(points, planned):
                 batches = read_batches(points, domain, **_without(columns, "marks", "user"), **taken)
                 plan: Any = settled or people.settle(method, domain, patterns, batches.count())
@@ -159,23 +156,6 @@ def synthesize(
     if method.settings.reports and user is None and not json:
         show_text(EACH_ROW)
     account.report(json=json)
-
-
-def _named(columns: dict[str, Any]) -> set[str]:
-    """Columns that options name."""
-    described = columns["described"]
-    named = {columns.get(name) for name in ("x", "y", "count")} | {"x", "y", *columns["marks"]}
-    named |= set(() if described is None else described.names)
-    return {name for name in named if name is not None}
-
-
-def _require_persons(method: Method, columns: list[str], file: str) -> None:
-    """Ask, by names of columns alone, whose the rows are, unless a column of persons or a cap says so; InputError."""
-    from dpppsynth.spatial.tables.person_columns import require_settled
-
-    told = method.settings.user_column(method.options) or method.options["no_user"]
-    if not told and (method.options[CAP.name] or 1) == 1:
-        require_settled(columns, file)
 
 
 def _ceiling(mechanism: str, method: Method, people: PatternOptions, domain: "Domain", patterns: int) -> "Ceiling":

@@ -29,6 +29,7 @@ def verify(
 
     Exit code 0: it holds; 2: there is no readable certificate, or it is too large to verify; 3: it does not hold.
     """
+    from dpppsynth.privacy.interpretation import moved_within
     from dpppsynth.release.verify import verify as examine
 
     result = examine(path, limit=not no_limit)
@@ -36,6 +37,7 @@ def verify(
         checks = [check.to_dict() for check in result.checks]
         outcome = {"holds": result.holds, "not_shown": NOT_SHOWN}
         second = {} if result.shuffled is None else {"shuffled": result.shuffled.to_dict()}
+        second |= {} if result.snap is None else {"snap": result.snap}
         show_json(outcome | {"checks": checks, "guarantee": result.guarantee.to_dict()} | second)
     else:
         show_checks((check.name, check.holds, check.detail) for check in result.checks)
@@ -44,6 +46,8 @@ def verify(
             show_promise(result.guarantee, result.domain, verbose=verbose, start="The certificate holds. ")
             if result.shuffled is not None:
                 show_text(f"\n{result.shuffled}")
+            if result.snap is not None:
+                show_text(f"\n{moved_within(result.snap, result.domain)}")
             show_text(f"\n{NOT_SHOWN}")
             for command in after_verify(path, limit=not no_limit):
                 show_line(f"Look at it: {command}")

@@ -35,6 +35,8 @@ class Partial(Confidential):
         Fingerprint of the plan, whose partial sums alone may be added to it.
     refusal : InputError or None
         Reason why the values of some of the points cannot be measured. Then there are no numbers.
+    snap : float or None
+        Public tolerance within which points were moved onto the domain, the largest of them.
     runs : frozenset of str
         A random name of every sum that is part of it: none counts twice.
     """
@@ -43,6 +45,7 @@ class Partial(Confidential):
     n: int
     plan: str
     refusal: InputError | None = None
+    snap: float | None = None
     runs: frozenset[str] = field(default_factory=lambda: frozenset({secrets.token_hex(16)}))
 
     def __repr__(self) -> str:
@@ -62,7 +65,8 @@ class Partial(Confidential):
             raise InputError(msg)
         refusal, runs = self.refusal or other.refusal, self.runs | other.runs
         numbers = self.numbers[:0] if refusal else self.numbers + other.numbers
-        return Partial(numbers, self.n + other.n, self.plan, refusal, runs)
+        snap = max((each.snap for each in (self, other) if each.snap is not None), default=None)
+        return Partial(numbers, self.n + other.n, self.plan, refusal, snap, runs)
 
     @property
     def exact(self) -> Ints:

@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -175,7 +175,9 @@ class ReleasePlan:
         # Validate the public facts of a pattern before spending: its domain, the names of its marks and n.
         self.statistic.require_public(pattern)
         account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
-        return self._spend(lambda rng: self.statistic.measure(pattern, rng), rng, progress=progress, **account)
+        return self._spend(
+            lambda rng: (self.statistic.measure(pattern, rng), pattern.snap), rng, progress=progress, **account
+        )
 
     def partial(self, points: PointPattern | Iterable[PointPattern]) -> Partial:
         """Exact sum over some of the points: whole numbers, to be added up with `+` and given to `finish`.
@@ -197,7 +199,7 @@ class ReleasePlan:
     def _partial(self, batch: PointPattern) -> Partial:
         self.statistic.require_columns(batch)
         try:
-            return Partial(self.statistic.exact_numbers(batch), len(batch), self.fingerprint)
+            return Partial(self.statistic.exact_numbers(batch), len(batch), self.fingerprint, snap=batch.snap)
         except InputError as error:
             # Told now, it would answer a question about values that nobody has paid for.
             return Partial(np.zeros(0, dtype=np.int64), len(batch), self.fingerprint, error)
@@ -235,8 +237,9 @@ class ReleasePlan:
         self._require_additive()
         known = self._whole(partials) if isinstance(partials, Sequence) else None
 
-        def measure(rng: RngLike) -> Measured[Statistic]:
-            return self.statistic.noised((known or self._whole(partials)).exact, rng)
+        def measure(rng: RngLike) -> tuple[Measured[Statistic], float | None]:
+            whole = known or self._whole(partials)
+            return self.statistic.noised(whole.exact, rng), whole.snap
 
         account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
         return self._spend(measure, rng, progress=progress, **account)
@@ -272,20 +275,23 @@ class ReleasePlan:
         """Approximate bytes of the paid files, and of the files derived from them."""
         return file_sizes(self)
 
-    def _spend(self, measure: Callable[[RngLike], Measured[Statistic]], rng: RngLike, **account: Any) -> Result:
+    def _spend(
+        self, measure: Callable[[RngLike], tuple[Measured[Statistic], float | None]], rng: RngLike, **account: Any
+    ) -> Result:
+        """Spend on what is measured of points that were moved onto the domain within a public tolerance."""
         require_progress(account["progress"])
         require_unshared(self.statistic.mark_names, account["subset"])
         # The record is loaded before the budget is spent: where it does not load, nothing is.
         self._described()
-        return spend(self, lambda rng, entry: self._uninferred(measure(rng), entry), rng, **account)
+        return spend(self, lambda rng, entry: self._uninferred(*measure(rng), entry), rng, **account)
 
     def measure(self, pattern: PointPattern, rng: RngLike, entry: str | None = None) -> MechanismResult:
         """The release of a pattern before anything is inferred; for releases by levels, which `spend` authorises."""
-        return self._uninferred(self.statistic.measure(pattern, rng), entry)
+        return self._uninferred(self.statistic.measure(pattern, rng), pattern.snap, entry)
 
-    def _uninferred(self, measured: Measured[Statistic], entry: str | None) -> MechanismResult:
-        found: MechanismResult = self._described().build_release(measured, self.estimator, entry=entry)
-        return found
+    def _uninferred(self, measured: Measured[Statistic], snap: float | None, entry: str | None) -> MechanismResult:
+        found: Any = self._described().build_release(measured, self.estimator, entry=entry)
+        return cast(MechanismResult, found if snap is None else replace(found, snap=snap))
 
     def _described(self) -> Any:
         return require_fit(self.mechanism, self.statistic)

@@ -74,6 +74,10 @@ class Result(Protocol):
         """Name of its authorisation in a ledger."""
 
     @property
+    def snap(self) -> float | None:
+        """Public tolerance within which points were moved onto the domain; None where none was stated."""
+
+    @property
     def parts(self) -> "Mapping[str, Result]":
         """The result of each level of a mark, or the one result under an empty name."""
 

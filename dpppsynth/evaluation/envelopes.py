@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from dpppsynth.core.arguments import elements, flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats
 from dpppsynth.evaluation.kfunction import k_function
-from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.patterns import PointPattern, pattern_of_frame
 from dpppsynth.spatial.second_order import Envelope, KFunction, PairCorrelation
+
+if TYPE_CHECKING:
+    import geopandas
 
 __all__ = ["Envelope", "common_distances", "envelope", "listed_curves"]
 
@@ -21,7 +24,7 @@ Summary = KFunction | PairCorrelation
 
 
 def envelope(
-    observed: Summary | PointPattern,
+    observed: Summary | PointPattern | geopandas.GeoDataFrame | geopandas.GeoSeries,
     simulated: Sequence[Summary | PointPattern],
     *,
     of: Callable[[PointPattern], Summary] = k_function,
@@ -45,8 +48,9 @@ def envelope(
 
     Parameters
     ----------
-    observed : KFunction, PairCorrelation or PointPattern
-    simulated : sequence of the same
+    observed : KFunction, PairCorrelation, PointPattern, GeoDataFrame or GeoSeries
+        Points of a table lie in the domain of the first simulated pattern, and in its coordinate system.
+    simulated : sequence of KFunction, PairCorrelation or PointPattern
         Patterns such as those of `release.sample(39)` or `dps.simulate`, or curves on the same distances r, estimated
         in the same way; of patterns that are independent of each other, all in windows or all on networks.
     of : callable
@@ -76,6 +80,9 @@ def envelope(
     """
     flag("simultaneous", simultaneous)
     runs = listed_curves(simulated, "simulated", KFunction, PairCorrelation, PointPattern)
+    domain = next((each.domain for each in runs if isinstance(each, PointPattern)), None)
+    if domain is not None:
+        observed = pattern_of_frame(observed, domain, "observed") or observed
     if len(runs) < 2:
         msg = "simulated: needs at least two simulated curves; 39 make pointwise envelopes of level 0.05."
         raise InputError(msg)

@@ -7,4 +7,5 @@ from dpppsynth.io.reading import read_pattern as read_pattern
 from dpppsynth.io.reading import read_synthetic as read_synthetic
 from dpppsynth.io.reading import read_window as read_window
 from dpppsynth.io.reading import require_head as require_head
+from dpppsynth.io.street_names import StreetNames as StreetNames
 from dpppsynth.io.writing import write_pattern as write_pattern

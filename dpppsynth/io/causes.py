@@ -37,7 +37,7 @@ from dpppsynth.spatial.tables.mark_columns import (
 from dpppsynth.spatial.tables.mark_columns import (
     FAR as CLOCK_FAR,
 )
-from dpppsynth.spatial.tables.rows import FAR, INFINITE, OUTSIDE, table_places
+from dpppsynth.spatial.tables.rows import PLACES, table_places
 from dpppsynth.spatial.tables.table import Table, number
 
 # Rules of times whose causes can be told.
@@ -45,11 +45,12 @@ OF_TIMES = (NO_TIME, OUT_OF_RANGE, NO_HOUR, AMBIGUOUS, CLOCK_FAR, *MISTAKEN)
 Mask = NDArray[np.bool_]
 # Rows of which cells are looked at, for each rule.
 FEW = 1000
-PLACES = (OUTSIDE, FAR, INFINITE)
 ALONE = "Mend these rows alone, in the file: an option would change every row."
 UNKNOWN_LEVEL = "unknown level"
 NOT_A_NUMBER, NOT_A_POINT, OTHER_FIELDS = "not a number", "not a point", "wrong number of fields"
 DEGREES = "EPSG:4326"
+# Rows at one place, and their share of all, from which it may stand for unknown places.
+MANY, SHARE = 10, 0.1
 # Units of a map by which a way from one CRS to another and back is sure.
 SURE = 1e-3
 
@@ -278,6 +279,29 @@ def _said(argument: str, crs: Any) -> str:
     return mention(argument, repr(_label(crs)) if _label(crs) else "")
 
 
+def stand_ins(read: Read, broken: Mapping[str, Mask]) -> Iterator[str]:
+    """Remarks on places in the domain that may stand for unknown ones: by their numbers, or by how many rows have one.
+
+    Rows that break a rule for places are told of there.
+    """
+    xy, row = read.places
+    known = np.isfinite(xy).all(axis=1)
+    for rule in PLACES:
+        known &= ~broken[rule][row] if rule in broken else known
+    xy = xy[known]
+    # One point may happen to be there.
+    if (placeholders(xy) & (xy[:, 0] == xy[:, 1]) & ~np.isin(xy[:, 0], (1,))).sum() > 1:
+        yield (
+            "Several rows lie at (0, 0), or at a number such as -1 or 9999 in both coordinates, which is in the domain: "
+            "if that stands for a place that is not known, leave them out, or they make a cluster there."
+        )
+    elif len(xy) and np.unique(xy, axis=0, return_counts=True)[1].max() >= max(MANY, len(xy) * SHARE):
+        yield (
+            "At least a tenth of the rows lie at one place: if it stands for places that are not known, as the middle "
+            "of a town does for addresses, leave them out, or they make a cluster there."
+        )
+
+
 def placeholders(xy: Floats) -> Mask:
     """(n,) which coordinates (n, 2) are signs for missing ones: 0 in one of them, or twice a number such as 9999."""
     alike = xy[:, 0] == xy[:, 1]
@@ -372,6 +396,8 @@ def _no_numbers(read: Read, rows: Mask) -> Iterator[str]:
 
 # --- Times -----------------------------------------------------------------------------------------------------------
 
+# Day from which workbooks count that were begun on an old Mac.
+SERIALS_OF_1904 = "1904-01-01"
 MONTH = "[A-Za-z\u00e4\u00fb\u00e9]{3,10}[.]?"
 ISO = "write dates as 2024-05-01, and times as 2024-05-01T17:30"
 FORMS_OF_TIMES = (
@@ -401,8 +427,8 @@ def _times(times: Times, rule: str, cells: Iterable[Any]) -> Iterator[str]:
     found: dict[str, None] = {}
     for cell in cells:
         text = word(cell)
-        if (times.origin or times.periodic) and _is_serial(times, text):
-            found[SERIALS] = None
+        if (times.origin or times.periodic) and (days := _serial_from(times, text)):
+            found[days] = None
         elif rule != NO_HOUR or not times.periodic:
             found.setdefault(next((words for form, words in FORMS_OF_TIMES if form.fullmatch(text)), ""), None)
     forms = ["excel"] if SERIALS in found else [*FORMS.get(rule, ())]
@@ -413,7 +439,13 @@ def _times(times: Times, rule: str, cells: Iterable[Any]) -> Iterator[str]:
         if words == SERIALS:
             yield (
                 f"Some are numbers such as Excel has for dates (days since the end of 1899): {way}give these cells the "
-                "format yyyy-mm-dd in Excel, and export again."
+                "format yyyy-mm-dd in Excel, and export again. In a workbook that counts from 1904, as old ones of Macs "
+                "do, they are 1462 days later: then the format alone is right."
+            )
+        elif words == SERIALS_OF_1904:
+            yield (
+                "Some are numbers such as Excel has for dates in workbooks that count from 1904, as old ones of Macs do: "
+                "give these cells the format yyyy-mm-dd in Excel, and export again, or add 1462 to them."
             )
         else:
             yield f"Some are {words}: {way}{ISO}."
@@ -422,15 +454,15 @@ def _times(times: Times, rule: str, cells: Iterable[Any]) -> Iterator[str]:
         yield f"A time is a number, or a text of the form of ISO 8601: {ISO}{clock}."
 
 
-def _is_serial(times: Times, text: str) -> bool:
-    """Whether a text is a number that Excel could have written for a date: of the range, where that has dates."""
+def _serial_from(times: Times, text: str) -> str | None:
+    """Day from which Excel could have counted to this number for a date: of the range, where that has dates."""
     value = number(text)
     if value is None or not serial_dates(np.array([value])).any():
-        return False
+        return None
+    days = (SERIALS, SERIALS_OF_1904)
     if not times.origin:
-        return True
-    since = value + days_between(times.origin, "1899-12-30")
-    return bool(times.start <= since <= times.end)
+        return SERIALS
+    return next((day for day in days if times.start <= value + days_between(times.origin, day) <= times.end), None)
 
 
 # --- Levels and types ------------------------------------------------------------------------------------------------

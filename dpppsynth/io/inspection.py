@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.io.causes import UNKNOWN_LEVEL, Read, alike_labels, told
+from dpppsynth.io.causes import UNKNOWN_LEVEL, Read, alike_labels, stand_ins, told
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import words
@@ -152,7 +152,7 @@ def inspect_points(
     )
     used = {count, by, x or "x", y or "y", *(() if described is None else described.names)}
     others = () if rows_are_persons else [name for name in table.columns if name not in used]
-    said = [*remarks(read, broken, users), *label_remarks(table, user, others), *severed]
+    said = [*remarks(read, broken, users), *stand_ins(read, broken), *label_remarks(table, user, others), *severed]
     if skip_outside and _some_outside(table, domain, reading):
         said.append(LEFT.format(mention("skip_outside", "True")))
     if is_csv(as_path(path)) and any(map(_spanning, map(table.cells, table.columns))):

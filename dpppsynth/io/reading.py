@@ -295,7 +295,7 @@ def read_network(
     """
     wanted: dict[str, Any] = {"node": node, "join": join, "undirected": undirected}
     mending = Mending(**wanted, largest_component=largest_component, collapse_short=collapse_short)
-    if _is_graphml(path):
+    if is_graphml(path):
         return LinearNetwork.from_skeleton(*skeleton_of_graph(read_graphml(as_path(path)), crs, to_crs, mending))
     table = read_layer(path, "a network is made of lines")
     return LinearNetwork.from_skeleton(*skeleton_of_table(table, crs, to_crs, mending))
@@ -303,12 +303,13 @@ def read_network(
 
 def stated_crs(path: str | Path) -> CRSLike | None:
     """The CRS that a public file names itself; None where it names none."""
-    if _is_graphml(path):
+    if is_graphml(path):
         return graphml_crs(as_path(path))
     return read_head(path).crs
 
 
-def _is_graphml(path: str | Path) -> bool:
+def is_graphml(path: str | Path) -> bool:
+    """Whether a name is that of a graph in GraphML."""
     return as_path(path).suffix.lower() == ".graphml"
 
 

@@ -68,12 +68,12 @@ def panel_axes(count: int, in_row: int, width: float, height: float, below: floa
     return every
 
 
-def map_figure(domain: Domain, panels: int = 1, beside: float = 0.0) -> Figure:
-    """A figure whose size suits the shape of the domain, with inches to spare `beside` it."""
+def map_figure(domain: Domain, panels: int = 1, below: float = 0.0) -> Figure:
+    """A figure whose size suits the shape of the domain, with inches to spare `below` it."""
     x0, y0, x1, y1 = frame(domain)
     ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.35, 2.0))
     width = 6.4 / math.sqrt(ratio)
-    return new_figure(width * panels + beside, width * ratio + 0.8)
+    return new_figure(width * panels, width * ratio + 0.8 + below)
 
 
 def draw_domain(

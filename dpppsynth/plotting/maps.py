@@ -30,6 +30,7 @@ from dpppsynth.plotting.canvas import (
     set_view,
 )
 from dpppsynth.plotting.surfaces import (
+    BELOW,
     PIXELS,
     ColourScale,
     Painting,
@@ -128,7 +129,7 @@ def plot_intensity(
     """Draw an intensity with a colour bar: in points per square kilometre, on a network per kilometre of street.
 
     Where lengths are in feet it is by miles, and where their unit is not known by that unit. A window is filled with
-    colour; the streets of a network have colour and width.
+    colour; the streets of a network are lines of one width.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def plot_intensity(
         square root or logarithm where 95 % of the map would not be seen otherwise, which its legend says.
     """
     domain = intensity.mesh.domain
-    ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title, background)
+    ax = draw_domain(domain, ax or map_figure(domain, below=BELOW).subplots(), title, background)
     unit, _ = density_unit(domain.unit, streets=isinstance(domain, LinearNetwork))
     painting = Painting.of(intensity)
     scale = scale or ColourScale.of([painting.shades()])
@@ -192,7 +193,7 @@ def plot_heatmap(
         bandwidth is not positive.
     """
     window, heat = _heat(release, bandwidth)
-    ax = draw_domain(window, ax or map_figure(window, beside=1.1).subplots(), title, background)
+    ax = draw_domain(window, ax or map_figure(window, below=BELOW).subplots(), title, background)
     shares = heat.T / heat.max()
     inside = shares[pixels_near(window, shares.shape)]
     # Under a filter the logarithm would show how its tails fall, and not where anybody is.
@@ -372,7 +373,7 @@ def plot_relative_risk(
     probability("certainty", certainty)
     domain = risk.mesh.domain
     title = ", ".join(filter(None, ("Relative risk", risk.terms))) if title is None else title
-    ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title, background)
+    ax = draw_domain(domain, ax or map_figure(domain, below=BELOW).subplots(), title, background)
     streets = isinstance(domain, LinearNetwork)
     shown, least = (_streets if streets else _window)(risk, threshold, certainty, ax)
     set_view(domain, ax)

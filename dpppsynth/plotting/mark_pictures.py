@@ -29,7 +29,7 @@ from dpppsynth.plotting.canvas import (
     shortened,
     title_above,
 )
-from dpppsynth.plotting.surfaces import ColourScale, Painting, draw_colour_bar
+from dpppsynth.plotting.surfaces import NARROW, ColourScale, Painting, draw_colour_bar
 from dpppsynth.spatial.mark_space import HOURS_OF_WEEK, Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
@@ -237,7 +237,7 @@ def draw_panels(
     for k, (name, painting, ax) in enumerate(zip(parts, paintings, every, strict=False)):
         draw_domain(domain, ax, None, background, bar=k == 0)
         ax.set_title(shortened(name), loc="left", fontsize=11, color=INK, pad=4).set_parse_math(False)
-        shown = painting.draw(ax, scale, even=True)
+        shown = painting.draw(ax, scale, width=NARROW)
         set_view(domain, ax)
     for ax, xy in zip(every, points, strict=False):
         share = min(1.0, MANY / max(1, sum(map(len, points)))) ** 0.5

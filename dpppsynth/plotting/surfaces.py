@@ -34,9 +34,9 @@ SEEN, FAINT = 0.2, 0.02
 DECADES = 4
 # Ticks of a colour bar lie at least so far apart, as shares of its length.
 APART = 0.09
-# Inches of a colour bar below several maps.
-BAR = 5.0
-# Letters of a label that stand along an inch of a picture's height, and the arrows of a colour bar.
+# Inches of a colour bar below a map, or several, and those that it takes there.
+BAR, BELOW = 5.0, 1.0
+# Letters of a label that stand along an inch of a picture's width, and the arrows of a colour bar.
 LETTERS_PER_INCH = 11
 EXTEND = {(False, False): "neither", (False, True): "max", (True, False): "min", (True, True): "both"}
 
@@ -102,10 +102,6 @@ class ColourScale:
             return LogNorm(self.low, self.top, clip=True)
         return Normalize(0.0, self.top) if self.kind == LINEAR else PowerNorm(0.5, 0.0, self.top)
 
-    def shares(self, values: Floats) -> Floats:
-        """Places of values along the scale, from 0 to 1."""
-        return np.asarray(self.norm()(np.maximum(values, self.low)), dtype=np.float64).clip(0.0, 1.0)
-
     def words(self, along: str) -> str:
         """Statement of the scale and of its rule for a legend; empty for a linear one.
 
@@ -143,13 +139,11 @@ class ColourScale:
 
 
 def draw_colour_bar(shown: Any, axes: Any, label: str, scale: ColourScale, along: str) -> None:
-    """Draw a colour bar beside one map, or below several; a scale that is not linear stands under its label."""
-    below = isinstance(axes, list)
-    figure: Any = (axes[0] if below else axes).figure
-    room = int(LETTERS_PER_INCH * figure.get_size_inches()[0 if below else 1])
-    lines = [label, *textwrap.wrap(scale.words(along), room)]
+    """Draw a colour bar below one map or several; a scale that is not linear stands under its label."""
+    figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
+    lines = [label, *textwrap.wrap(scale.words(along), int(LETTERS_PER_INCH * figure.get_size_inches()[0]))]
     ends = EXTEND[scale.under, scale.beyond]
-    bar_with_ticks(shown, axes, "\n".join(lines), scale.ticks(), ends, "{:,.6g}".format, below=below)
+    bar_with_ticks(shown, axes, "\n".join(lines), scale.ticks(), ends, "{:,.6g}".format)
 
 
 def bar_with_ticks(
@@ -159,20 +153,16 @@ def bar_with_ticks(
     ticks: Sequence[float],
     extend: str,
     text: Callable[[float], str],
-    *,
-    below: bool = False,
 ) -> None:
-    """Draw a colour bar with the given ticks, in the given words, beside the axes or `below` them."""
+    """Draw a colour bar with the given ticks, in the given words, below the axes, where it is read as it stands."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
     width = BAR / figure.get_size_inches()[0]
-    place: dict[str, Any] = {"shrink": 0.8, "pad": 0.02}
-    if below:
-        place = {"location": "bottom", "shrink": min(0.9, width), "pad": 0.02, "aspect": 28}
+    place: dict[str, Any] = {"location": "bottom", "shrink": min(0.9, width), "pad": 0.02, "aspect": 28}
     bar: Any = figure.colorbar(shown, ax=axes, label=label, extend=extend, **place)
     bar.outline.set_visible(False)
-    axis = bar.ax.xaxis if below else bar.ax.yaxis
+    axis = bar.ax.xaxis
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _place: text(value)))
@@ -182,10 +172,8 @@ def bar_with_ticks(
 PIXELS = 240
 # Side, in those, of the smallest spot whose colour can be told.
 SPOT = 12
-# Width of a street in points where the intensity is zero and where it is largest.
-THIN, THICK = 1.2, 6.0
-# The same of all streets on small maps, where widths would hide the colours of what is beside them.
-EVEN = 1.6
+# Width of all streets in points, on one map and on small ones: wider ones would hide the colours of others beside them.
+WIDTH, NARROW = 2.8, 1.6
 PALEST = 0.22
 # Stretches that a value must reach along to be seen.
 VISIBLE = 4
@@ -224,15 +212,14 @@ class Painting:
         top = _spot_top(self.values) if steps else float(self.values.max())
         return Shades(self.values[self.seen > 0], self.seen[self.seen > 0], top)
 
-    def draw(self, ax: Axes, scale: ColourScale, *, even: bool = False) -> AxesImage | LineCollection:
-        """Fill the window, or colour the streets of the network, which are wider where it is larger unless `even`."""
+    def draw(self, ax: Axes, scale: ColourScale, *, width: float = WIDTH) -> AxesImage | LineCollection:
+        """Fill the window, or colour the streets of the network, all of one `width` in points."""
         domain = self.intensity.mesh.domain
         if self.lines is not None:
             from matplotlib import colormaps
             from matplotlib.colors import ListedColormap
 
-            share = scale.shares(self.values)
-            widths = thinner(domain) * (np.full(len(share), EVEN) if even else THIN + (THICK - THIN) * share)
+            widths = np.full(len(self.values), thinner(domain) * width)
             # Dark is high, and its palest colours are left out: thin lines on white must be seen.
             colours = ListedColormap(colormaps["YlGnBu"](np.linspace(PALEST, 1, 256)))
             return draw_streets(self.lines, self.values, widths, ax, cmap=colours, norm=scale.norm(), capstyle="round")

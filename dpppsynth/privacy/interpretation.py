@@ -3,6 +3,7 @@
 import math
 
 from dpppsynth.core.rounding import stated, upward
+from dpppsynth.core.units import lengths_in
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee, Profile
@@ -48,6 +49,24 @@ def rare(guarantee: Guarantee) -> str:
     """Text on rare outcomes that allow better guesses than `chance`; empty where it does not apply."""
     # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
     return RARE if guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and guesses(guarantee.profile) <= WEAK else ""
+
+
+def moved_within(snap: float, domain: Domain) -> str:
+    """Words on the tolerance within which points were moved onto a domain.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> moved_within(15.0, Window.rectangle(0, 0, 100, 100, crs="EPSG:27700"))
+    'Points within 15 metres of the window were moved onto its border, by a public choice.'
+    """
+    reach = lengths_in(snap, domain.unit)
+    where = (
+        "the streets were moved onto them"
+        if isinstance(domain, LinearNetwork)
+        else "the window were moved onto its border"
+    )
+    return f"Points within {reach} of {where}, by a public choice."
 
 
 def likelihood(guarantee: Guarantee, what: str = "whatever is in this release", several: str = "the release") -> str:

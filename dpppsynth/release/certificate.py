@@ -122,6 +122,8 @@ def build(release: Result, hashes: Mapping[str, str]) -> JsonObject:
     }
     if release.entry is not None:
         certificate["ledger"] = release.entry
+    if release.snap is not None:
+        certificate["snap"] = release.snap
     if release.shuffled is not None:
         certificate["shuffled"] = release.shuffled.to_dict()
     return certificate | {"content_hash": content_hash(certificate)}

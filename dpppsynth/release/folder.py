@@ -135,7 +135,8 @@ def _load(found: Published) -> Release | StratifiedRelease:
     domain = domain_of_release(_json(found, DOMAIN), cert["domain"]["scale_factor"])
     guarantee = guarantee_from_dict(cert["guarantee"]).in_unit(domain.unit)
     if name != STRATA:
-        return replace(_opened(found, domain, guarantee.relation, name, parameters), entry=cert.get("ledger"))
+        opened = _opened(found, domain, guarantee.relation, name, parameters)
+        return replace(opened, entry=cert.get("ledger"))
     by, levels = parameters["by"], parameters["levels"]
     parts = zip(certificate.prefixes(by, levels), levels, parameters["strata"], strict=True)
     releases = {
@@ -171,7 +172,7 @@ def _opened(
     saved = SavedPart(found, domain, start, level or {})
     release = mechanism(name).build_release(statistic.reopened(saved), estimator)
     opened: Release = instance("release", release.reopened(saved), Release)
-    return opened
+    return replace(opened, snap=found.certificate.get("snap"))
 
 
 def plan_of(

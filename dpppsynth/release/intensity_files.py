@@ -18,11 +18,13 @@ from dpppsynth.core.atomic_files import drafted
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import round_length
 from dpppsynth.core.wording import mention
+from dpppsynth.io.street_names import OF_STREETS, StreetNames
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.intensity_shapes import SHAPES, cells_about, parts_of_streets, write_shapes
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.tables.table import guarded
 from dpppsynth.spatial.time_periods import periods
 
 RASTER, TABLE = (".tif", ".tiff"), (".csv", *SHAPES)
@@ -38,6 +40,7 @@ def write_intensity(
     spacing: float | None = None,
     level: float = 0.9,
     by: str | Sequence[str] = (),
+    names: StreetNames | None = None,
 ) -> None:
     """Write the released intensity at the centres of a grid's cells, or of equal parts of streets.
 
@@ -66,12 +69,14 @@ def write_intensity(
     by : str or sequence of str
         Of points with marks: "types", "time", names of these marks, or both. Periods are three hours of a day, days of
         a week, years or months of dates, else eight equal parts.
+    names : StreetNames, optional
+        Public names of the streets, which `dpppsynth.io.StreetNames` reads from the network's file: a column ``name``.
 
     Raises
     ------
     InputError
         When the release has no intensity, the format is unknown, streets are to be a raster, rasterio is not installed,
-        or there are more than 10 million cells, or a million shapes.
+        names are given of a window, or there are more than 10 million cells, or a million shapes.
     """
     file = Path(path)
     require_surface(release, file.suffix.lower())
@@ -80,6 +85,9 @@ def write_intensity(
         msg = f"path: there is no folder {str(file.parent)!r}"
         raise InputError(msg)
     domain = release.domain
+    on_streets = isinstance(domain, LinearNetwork)
+    if names is not None and not on_streets:
+        raise InputError(OF_STREETS)
     # Shapes are many for programs that draw them; rows and bands are not.
     layers = len(slices) if file.suffix.lower() in SHAPES else 1
     side = _round_spacing(domain, layers) if spacing is None else positive("spacing", spacing)
@@ -88,7 +96,7 @@ def write_intensity(
         if file.suffix.lower() in RASTER:
             _write_raster(draft, _cell_centres(domain, side), described)
         else:
-            places = _street_places(domain, side) if isinstance(domain, LinearNetwork) else _cell_centres(domain, side)
+            places = _street_places(domain, side, names) if on_streets else _cell_centres(domain, side)
             write = _write_table if file.suffix.lower() == ".csv" else _write_shapes
             write(draft, places, described)
         draft.replace(file)
@@ -166,12 +174,14 @@ def _cell_centres(window: Domain, side: float) -> _Grid:
     return _Grid(xy, inside, {}, left, top, side, (rows, columns))
 
 
-def _street_places(network: LinearNetwork, side: float) -> _Places:
+def _street_places(network: Any, side: float, names: StreetNames | None) -> _Places:
     _require_few(network.size / side + len(network.edges))
     mesh = network_mesh(network, side)
     along = (mesh.start + mesh.end) / 2
     xy = network.coordinates(np.column_stack([mesh.edge, along]))
     columns = {"edge": mesh.edge, "along": along, "length": mesh.end - mesh.start}
+    if names is not None:
+        columns = {"name": names.of(parts_of_streets(network, *columns.values()), network)} | columns
     return _Places(xy, np.ones(len(xy), bool), columns)
 
 
@@ -256,7 +266,8 @@ def _write_table(path: Path, places: _Places, described: _Described) -> None:
             inside = places.inside[block]
             xy = places.xy[block][inside]
             if len(xy):
-                beside = [column[block][inside].tolist() for column in places.columns.values()]
+                # Names of streets are of another's file: a spreadsheet runs none of them as a formula.
+                beside = [guarded(column[block][inside].tolist()) for column in places.columns.values()]
                 beside += [[text] * len(xy) for text in part.texts.values()]
                 values = (column.tolist() for column in described.values(xy, part))
                 rows.writerows(zip(*xy.T.tolist(), *beside, *values, strict=True))

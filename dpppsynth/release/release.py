@@ -41,6 +41,8 @@ class Release:
         Name of its authorisation in a ledger.
     kept : Path or None
         Folder into which what was paid for was written as soon as it was measured.
+    snap : float or None
+        Public tolerance within which points were moved onto the domain; None where none was stated.
     """
 
     mechanism: str
@@ -48,6 +50,7 @@ class Release:
     _: KW_ONLY
     entry: str | None = None
     kept: Path | None = None
+    snap: float | None = None
 
     def __post_init__(self) -> None:
         require_known(self.mechanism)

@@ -104,6 +104,11 @@ class StratifiedRelease:
         return own or certificate.large_delta(self.guarantee.profile.at, [release.size for release in releases])
 
     @property
+    def snap(self) -> float | None:
+        """Public tolerance within which points were moved onto the domain, the same in all levels."""
+        return self._first.snap
+
+    @property
     def plans(self) -> list[Statistic]:
         """Statistics of all levels."""
         return [release.statistic.definition for release in self.releases.values()]

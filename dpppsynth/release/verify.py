@@ -67,12 +67,15 @@ class Verification:
         Second statement of the certificate, on an honest shuffler of reports.
     domain : Window or LinearNetwork or None
         Public domain; None where nothing could be derived.
+    snap : float or None
+        Tolerance within which points were moved onto the domain, a public choice that the certificate states.
     """
 
     guarantee: Guarantee
     checks: tuple[Check, ...]
     shuffled: ShuffledPrivacy | None = None
     domain: Domain | None = None
+    snap: float | None = None
 
     @property
     def holds(self) -> bool:
@@ -141,7 +144,8 @@ def _verified(found: certificate.Published) -> Verification:
         *_check_shuffled(cert, derived),
     )
     domain = derived.domain if isinstance(derived, RederivedRelease) else None
-    return Verification(claimed if domain is None else claimed.in_unit(domain.unit), checks, second, domain)
+    claimed = claimed if domain is None else claimed.in_unit(domain.unit)
+    return Verification(claimed, checks, second, domain, cert.get("snap"))
 
 
 def _check_content(cert: JsonRead, derived: RederivedRelease | str) -> Check:

@@ -11,6 +11,7 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.catalogue import text
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.interpretation import moved_within
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.release.certificate import FILENAME, PAIR_SUMS, STATISTIC, SYNTHETIC, file_hash
@@ -106,6 +107,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
         Row("Warning", text(cert["warning"] or "none")),
         *(Row(f"Version of {name}", value, mono=True) for name, value in sorted(cert["versions"].items())),
         Row("Ledger entry", cert.get("ledger", "none on this certificate"), mono="ledger" in cert),
+        *([] if "snap" not in cert else [Row("Places", moved_within(cert["snap"], subject.domain))]),
         Row("Fingerprint of the domain", cert["domain"]["fingerprint"], mono=True),
         Row("Certificate schema", exact(cert["schema_version"])),
         Row("Content hash", cert["content_hash"], mono=True),

@@ -33,6 +33,7 @@ from dpppsynth.plotting import (
 from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure, plain_axes
 from dpppsynth.plotting.curves import label_curves, what_changes
 from dpppsynth.plotting.mark_pictures import draw_panels
+from dpppsynth.plotting.surfaces import BELOW
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, GeoIndistinguishability
 from dpppsynth.reporting import local_privacy as local
@@ -120,7 +121,7 @@ def pattern_map(
 
 def intensity_map(intensity: Intensity, alt: str, of: str = "points", background: Background | None = None) -> Picture:
     """Draw a released intensity of points or persons; always as pixels, since it is an image anyway."""
-    ax = plot_intensity(intensity, _beside_bar(intensity.mesh.domain), of=of, background=background)
+    ax = plot_intensity(intensity, _above_bar(intensity.mesh.domain), of=of, background=background)
     return _picture(ax, alt, drawn=False)
 
 
@@ -134,7 +135,7 @@ def intensity_panels(
 def risk_map(risk: RelativeRisk, background: Background | None = None) -> Picture:
     """Draw the relative risk, and mark the places where it is almost certainly above average."""
     alt = "Map of the relative risk; places where it is above average with probability .95 or more are marked."
-    ax = plot_relative_risk(risk, _beside_bar(risk.mesh.domain), background=background)
+    ax = plot_relative_risk(risk, _above_bar(risk.mesh.domain), background=background)
     return _picture(ax, alt, drawn=False)
 
 
@@ -166,7 +167,7 @@ def risks_by_type(release: Any, background: Background | None = None) -> Iterato
 
 def heat_map(release: HeatMapped, alt: str, background: Background | None = None) -> Picture:
     """Draw the heat map of a release, under its usual filter; always as pixels."""
-    return _picture(plot_heatmap(release, ax=_beside_bar(release.domain), background=background), alt, drawn=False)
+    return _picture(plot_heatmap(release, ax=_above_bar(release.domain), background=background), alt, drawn=False)
 
 
 def epsilon_curve(guarantee: Guarantee, domain: Domain, alt: str) -> Picture:
@@ -213,15 +214,15 @@ def gathering_curve(found: KCurves, domain: Domain, alt: str) -> Picture:
     return _picture(label_curves(ax, along, minus, None), alt)
 
 
-def _map_figure(domain: Domain, share: float, beside: float = 0.0) -> Any:
-    figure = map_figure(domain, beside=beside)
+def _map_figure(domain: Domain, share: float, below: float = 0.0) -> Any:
+    figure = map_figure(domain, below=below)
     width, height = figure.get_size_inches()
     figure.set_size_inches(width * share, height * share)
     return figure
 
 
-def _beside_bar(domain: Domain) -> Any:
-    return _map_figure(domain, MAP_SHARE, beside=1.1).subplots()
+def _above_bar(domain: Domain) -> Any:
+    return _map_figure(domain, MAP_SHARE, below=BELOW).subplots()
 
 
 def _picture(ax: Any, alt: str, *, drawn: bool = True) -> Picture:

@@ -16,6 +16,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from dpppsynth.core.arguments import elements, instance
+from dpppsynth.core.crs import same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.wording import either, mention
@@ -50,6 +51,8 @@ class PointPattern:
     ----------
     source : str or None
         Of a synthetic pattern the intensity that it was drawn from, "released", "mean" or "draws"; None if not known.
+    snap : float or None
+        Public tolerance within which points were moved onto the domain, as certificates state it; None without one.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class PointPattern:
     domain: Domain
     marks: dict[str, NDArray[Any]] | None = None
     source: str | None = field(default=None, init=False)
+    snap: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._settle()
@@ -123,8 +127,15 @@ class PointPattern:
 
     def told(self, source: str | None) -> Self:
         """The same points, with the source of what they were drawn from."""
+        return self._with(source=source)
+
+    def snapped(self, snap: float | None) -> Self:
+        """The same points, with the public tolerance within which they were moved onto the domain."""
+        return self._with(snap=None if snap is None else float(snap))
+
+    def _with(self, **stated: Any) -> Self:
         pattern = object.__new__(type(self))
-        pattern.__dict__.update(self.__dict__, source=source)
+        pattern.__dict__.update(self.__dict__, **stated)
         return pattern
 
     @cached_property
@@ -206,7 +217,8 @@ class PointPattern:
 
     def part(self, chosen: NDArray[np.bool_], *, synthetic: bool = False) -> PointPattern:
         """Return the points that are chosen, a boolean array (n,), without marks; a synthetic part may be empty."""
-        return PointPattern.at(self.positions[chosen], self.domain, synthetic=synthetic).told(self.source)
+        part = PointPattern.at(self.positions[chosen], self.domain, synthetic=synthetic)
+        return part.told(self.source).snapped(self.snap)
 
     def to_geodataframe(self) -> geopandas.GeoDataFrame:
         """Return the points and their marks as a GeoDataFrame in the CRS of the domain."""
@@ -286,7 +298,33 @@ def pattern_of(points: Points, domain: Domain, snap: float | None) -> PointPatte
     """Pattern of the points of a table, moved onto the domain where there is a tolerance."""
     if snap is None:
         return PointPattern(points.xy, domain, points.marks)
-    return PointPattern.at(domain.nearest(points.xy), domain, points.marks)
+    return PointPattern.at(domain.nearest(points.xy), domain, points.marks).snapped(snap)
+
+
+def pattern_of_frame(points: Any, domain: Domain, argument: str) -> PointPattern | None:
+    """Pattern of the points of a GeoDataFrame or a GeoSeries, as they stand; None of what is neither.
+
+    InputError, with the call that takes them, where they are in another coordinate system or not in the domain.
+    """
+    if not (hasattr(points, "to_crs") and hasattr(points, "geometry")):
+        return None
+    from dpppsynth.spatial.tables.rows import PLACES
+
+    frame = points.geometry.to_frame("geometry")
+    try:
+        return PointPattern.from_geodataframe(frame, domain)
+    except InputError as error:
+        reason = error
+    other = frame.crs is not None and domain.crs is not None and not same_crs(frame.crs, domain.crs)
+    if not other and not any(rule in str(reason) for rule in PLACES):
+        raise reason
+    what = "they are in another coordinate system" if other else "some are not in the domain"
+    moved = f", to_crs={domain.crs!r}" if other else ""
+    msg = (
+        f"{argument}: {what}; take PointPattern.from_geodataframe(points, domain{moved}, snap=15.0), which moves them "
+        "by up to a public tolerance"
+    )
+    raise InputError(msg)
 
 
 def _marks(marks: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:

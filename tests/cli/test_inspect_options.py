@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.command_line import run, spoken
 
+from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.cli.program import loaded
 
 
@@ -125,3 +126,14 @@ def test_rows_are_left_out_where_their_number_is_secret_alone(tmp_path):
         assert "left out" in said
         assert "37" not in said
         assert "38" not in said
+
+
+def test_remedies_name_the_option_for_numbers_that_can_be_given():
+    by_year = PatternOptions(by="year", levels="2021,2022")
+    assert "with --n-by all" in by_year.sooner(known=True)
+    assert "with --n all" in PatternOptions().sooner(known=True)
+    for stated in (by_year.sooner(known=False), PatternOptions(n=5).sooner(known=True)):
+        assert "--n" not in stated
+    words = ["--window", "0,0,10,10", "--method", "laplace", "--epsilon", 1, "--alpha", 2]
+    guessed = ["--by", "year", "--levels", "2021,2022", "--expected-n", 100]
+    assert "--n-by 200,192, not a guess: leave --expected-n out" in spoken(run("check", *words, *guessed, code=2))

@@ -51,7 +51,15 @@ def test_from_a_check_to_pictures(tmp_path, monkeypatch):
     assert sample[:2] == ["sample", "my folder/public"]
     assert dps.load_release("my folder/public").guarantee.epsilon() <= 0.7
     plot, report = commands_in(said_by(verify))
-    said_by(plot)
+    again, export = commands_in(said_by(plot))
     assert list((tmp_path / "my folder" / "public_pictures").glob("*.png"))
-    said_by(report)
+    assert again == report
+    (patterns,) = commands_in(said_by(report))
     assert (tmp_path / "my folder" / "public" / "report.html").is_file()
+    # Patterns are what every release has; the intensity is exported too where a picture of it was drawn.
+    assert export == [*patterns, "--intensity", "gpkg"]
+    said_by(export)
+    assert {each.name for each in (tmp_path / "my folder" / "public_export").iterdir()} == {
+        "synthetic_000.gpkg",
+        "intensity.gpkg",
+    }

@@ -118,6 +118,17 @@ def test_patterns_stand_for_their_curves():
         envelope(pairs(observed), runs)
 
 
+def test_tables_of_points_stand_for_their_patterns():
+    rng = np.random.default_rng(5)
+    window = Window.rectangle(0, 0, 10, 10, crs="EPSG:27700")
+    observed, *runs = [PointPattern(rng.uniform(0, 10, (30, 2)), window) for _ in range(5)]
+    frame, expected = observed.to_geodataframe(), envelope(observed, runs).observed
+    for given in (frame, frame.geometry):
+        assert np.array_equal(envelope(given, runs).observed, expected)
+    with pytest.raises(InputError, match=r"from_geodataframe\(points, domain, to_crs='EPSG:27700', snap=15.0\)"):
+        envelope(frame.to_crs(4326), runs)
+
+
 def test_equal_curves_are_never_outside():
     """Means of equal numbers are not equal to them: 0.1 is not the mean of 39 of its kind."""
     same = [g(np.full(len(R), 0.1))] * 40

@@ -193,6 +193,17 @@ class TestTimes:
         path.write_text("x,y,when\n1,1,300\n")
         assert read_pattern(path, PLAIN, described=since).marks["when"].tolist() == [300.0]
 
+    def test_workbooks_that_count_from_1904(self, tmp_path):
+        """The remedy for other workbooks would put their dates four years too early."""
+        since = Marks(times=Times.between("when", "2024-01-01", "2024-12-31"))
+        for text in ("43830", "43900.0"):
+            said = remarks_on(tmp_path, f"x,y,when\n1,1,{text}\n", described=since)
+            assert "from 1904" in said
+            assert "excel" not in said
+        said = remarks_on(tmp_path, "x,y,when\n1,1,45292\n", described=since)
+        assert "from 1904" in said
+        assert "form='excel'" in said
+
     def test_numbers_that_can_be_one_date_alone(self, tmp_path):
         path = tmp_path / "points.csv"
         path.write_text("x,y,when\n1,1,45292\n")
@@ -283,10 +294,51 @@ class TestPersons:
         command = ["synthesize", file, *place, "--yes", "--out", tmp_path / "public"]
         said = spoken(run(*command, code=2))
         assert "looks like labels of persons, 'patient'" in said
-        assert "--user patient" in said
+        assert "--user patient --max-points-per-person 1" in said
         assert "--rows-are-persons" in said
-        for answer in (["--rows-are-persons"], ["--max-points-per-person", "2"]):
+        # What is refused there does not pass here.
+        told = run("inspect", file, *command[2:-1], tmp_path / "public", "--private", tmp_path / "private", code=2)
+        assert "The file is refused. --user: points.csv has a column" in spoken(told)
+        file.write_text("x,y,patient\n1,1,7\n")
+        for named in (place, place[:2]):
+            told = run("inspect", file, *named, "--private", tmp_path / "private", "--out", tmp_path, "--json", code=2)
+            assert json.loads(told.stdout)["ok"] is False
+        file.write_text("x,y,patient\nno,number,7\n")
+        for answer in (
+            ["--rows-are-persons"],
+            ["--max-points-per-person", "2"],
+            ["--user", "patient", "--max-points-per-person", "1"],
+        ):
             assert "some rows break the rules" in spoken(run(*command, *answer, code=2))
+
+
+class TestStandIns:
+    """Places inside the domain that stand for unknown ones; elsewhere they break a rule."""
+
+    @pytest.mark.parametrize(
+        ("rows", "said"),
+        [
+            ("0,0\n0,0\n", "Several rows lie at (0, 0)"),
+            ("-1,-1\n-1,-1\n", "Several rows lie at (0, 0)"),
+            ("0,0\n0,3\n", ""),
+            ("1,1\n1,1\n", ""),
+            ("4,6\n" * 10, "a tenth of the rows lie at one place"),
+            ("4,6\n" * 9, ""),
+        ],
+    )
+    def test_rows_at_one_place(self, rows, said, tmp_path):
+        around = Window.rectangle(-20, -20, 20, 20)
+        path, others = tmp_path / "points.csv", "".join(f"{k / 8},{k % 7}.5\n" for k in range(60))
+        path.write_text(f"x,y\n{others}{rows}")
+        told = " ".join(inspect_points(path, around, report_to=tmp_path).remarks)
+        assert said in told
+        assert bool(said) == ("if " in told)
+
+    def test_those_outside_are_told_of_once(self, tmp_path):
+        path = tmp_path / "points.csv"
+        path.write_text("x,y\n5,5\n0,0\n0,0\n")
+        told = inspect_points(path, Window.rectangle(1, 1, 9, 9), report_to=tmp_path).remarks
+        assert sum("(0, 0)" in each or "0 or a number" in each for each in told) == 1
 
 
 class TestLevels:

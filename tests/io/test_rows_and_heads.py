@@ -47,6 +47,27 @@ def frame():
     return geopandas.GeoDataFrame(columns, geometry=shapely.points(rng.uniform(1, 99, (N, 2))), crs="EPSG:27700")
 
 
+def test_the_head_of_geojson_is_read_past_its_values(tmp_path, monkeypatch):
+    """Whatever stands in the rows, all that is known before the budget is authorised is what the names say."""
+    member = '"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::27700"}}'
+    row = '{"type": "Feature", "properties": {"year": %s, "who": "%s"}, "geometry": %s}'
+    point, digits = '{"type": "Point", "coordinates": [1, 2]}', "9" * 5000
+    rows = {
+        "plain": row % (2021, "a", point),
+        "hostile": row % (digits, "b", '{"type": "Circle", "coordinates": [NaN, 1e999, -0, [[]]]}'),
+        "nested": row % ('{"type": "Feature", "properties": {"more": 1}}', "c", f'{{"x": {digits}}}'),
+    }
+    for name, each in rows.items():
+        (tmp_path / f"{name}.geojson").write_text(
+            f'{{"type": "FeatureCollection", "features": [{each}, {each}], {member}}}'
+        )
+    monkeypatch.setattr("dpppsynth.spatial.tables.formats._shapes", None)
+    for name in rows:
+        assert require_head(tmp_path / f"{name}.geojson", WINDOW, marks=["year"]) == ("year", "who")
+        with pytest.raises(InputError, match="no column 'more'"):
+            require_head(tmp_path / f"{name}.geojson", WINDOW, marks=["more"])
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """The same points in every format."""

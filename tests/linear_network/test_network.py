@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -291,6 +292,23 @@ class TestSnap:
         other = LinearNetwork([[0, 0], [4, 0]], [[0, 1]]).pattern([0], [0.5])
         with pytest.raises(InputError, match="another domain"):
             LinearNetwork(SQUARE, RING).distance(other)
+
+
+def test_distances_of_tables_of_points():
+    network = LinearNetwork([[0, 0], [4, 0], [4, 3]], [[0, 1], [1, 2]], crs="EPSG:27700")
+    points = network.pattern([0, 1], [0.5, 1.0])
+    frame = points.to_geodataframe()
+    for table in (frame, frame.geometry, frame.set_crs(None, allow_override=True)):
+        np.testing.assert_array_equal(network.distance(table), network.distance(points))
+    # The remedies are calls that work.
+    for table in (frame.to_crs(4326), frame.set_geometry(frame.translate(0, 0.5))):
+        with pytest.raises(InputError, match="take PointPattern") as caught:
+            network.distance(table)
+        call = re.search(r"take (PointPattern.from_geodataframe\(.*\)), which", str(caught.value))[1]
+        moved = eval(call, {"PointPattern": PointPattern, "points": table, "domain": network})
+        np.testing.assert_allclose(network.distance(moved), network.distance(points), atol=0.6)
+    with pytest.raises(InputError, match="missing coordinate"):
+        network.distance(frame.set_geometry([None, None]))
 
 
 def test_distances_below_zero_are_the_beginning():

@@ -51,11 +51,11 @@ def test_places_count_by_their_extent_and_maps_together():
 def test_values_are_by_square_kilometre_and_the_legend_states_the_scale():
     for rest, kind in (0.5, ""), (0.1, "square-root"), (0.001, "log"):
         ax = plot_intensity(spotted(rest), of="deaths")
-        label = bar(ax).get_ylabel().replace("\n", " ")
+        label = bar(ax).get_xlabel().replace("\n", " ")
         assert label.startswith("deaths per km²")
         assert (f"{kind} scale: 95 % of the area is below" in label) == bool(kind)
         assert ax.images[0].get_array().max() == pytest.approx(1e6)
-        ticks = bar(ax).get_yticks()
+        ticks = bar(ax).get_xticks()
         assert len(ticks) >= 3
         assert all(0 <= each <= 1e6 for each in ticks)
 

@@ -40,8 +40,8 @@ def test_the_scale_reaches_the_top_in_round_numbers(mesh, slope):
     assert high <= max(1.5, drawn(mesh.vertices).max())
     assert low == pytest.approx(1 / high)
     side = bar(ax)
-    texts = [each.get_text() for each in side.get_yticklabels()]
-    ticks = side.get_yticks()
+    texts = [each.get_text() for each in side.get_xticklabels()]
+    ticks = side.get_xticks()
     assert "1" in texts
     assert len(ticks) >= 3
     assert all(low <= each <= high for each in ticks)
@@ -53,11 +53,11 @@ def test_the_scale_reaches_the_top_in_round_numbers(mesh, slope):
 def test_the_scale_says_what_one_is_and_the_title_what_was_paid():
     people = Offset.from_grid([[1.0]], SQUARE.bounds)
     ax = plot_relative_risk(risk(MESH, offset=people, terms="ε = 1, n = 1,500"))
-    assert bar(ax).get_ylabel() == "relative risk (1 = average of the population)"
+    assert bar(ax).get_xlabel() == "relative risk (1 = average of the population)"
     assert ax.get_title(loc="left") + ax.get_title() == "Relative risk, ε = 1, n = 1,500"
-    assert "average of the area" in bar(plot_relative_risk(risk(MESH))).get_ylabel()
+    assert "average of the area" in bar(plot_relative_risk(risk(MESH))).get_xlabel()
     streets = SegmentCells.of(network_mesh(STREETS, 50.0))
-    assert "average of the streets" in bar(plot_relative_risk(risk(streets))).get_ylabel()
+    assert "average of the streets" in bar(plot_relative_risk(risk(streets))).get_xlabel()
 
 
 def test_the_outline_is_where_the_risk_passes_the_threshold(tmp_path):

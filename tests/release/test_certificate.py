@@ -98,7 +98,7 @@ class TestHolds:
     def test_schema_is_itself_valid_and_closed(self):
         schema = certificate.schema()
         jsonschema.Draft202012Validator.check_schema(schema)
-        assert set(schema["properties"]) - set(schema["required"]) == {"ledger", "shuffled"}
+        assert set(schema["properties"]) - set(schema["required"]) == {"ledger", "shuffled", "snap"}
 
     def test_a_polygon_window_with_a_hole(self, tmp_path):
         ring = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.Point(500, 500).buffer(200)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,13 +75,14 @@ def read_tables(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) 
 def read_head(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) -> Table:
     """Read the names of columns and the CRS of a file, as a `Table` without rows; parameters as in `read_table`.
 
-    A GeoJSON file has no header: it is parsed, and of its features the names of their properties are looked at, and
-    nothing else. One without features has every column that is asked for.
+    A GeoJSON file has no header: names of properties and the CRS may stand anywhere in it. Their values and geometries
+    are passed over: no number, text or geometry is made of them that anything is decided by, and only what is no JSON
+    refuses a file. One without features has every column that is asked for.
     """
     source, form = _laid_out(path, layout)
     if is_csv(source):
         return read_csv(source, form, crs, rows=False)
-    return _with_crs(json_table(source).head() if _is_json(source) else _read_geo(source, form, rows=False), crs)
+    return _with_crs(_json_head(source) if _is_json(source) else _read_geo(source, form, rows=False), crs)
 
 
 def _laid_out(path: str | Path, layout: dict[str, Any]) -> tuple[Path, Layout]:
@@ -169,9 +170,44 @@ def there(path: Path, kind: Callable[[Path], bool]) -> bool:
 
 def json_table(source: Path, content: Callable[[], bytes] | None = None) -> Table:
     """Read a GeoJSON file, or bytes that messages call by its name, into a `Table`."""
-    read = source.read_bytes if content is None else content
+    features, crs = _json_features(source, source.read_bytes if content is None else content)
+    places, text = _shapes([feature.get("geometry") for feature in features])
+    properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
+    stated = {name: column([row.get(name) for row in properties]) for name in _names(properties)}
+    columns = stated if features else AnyColumn()
+    table = geometry_table(places, columns, crs, {"not a number": text})
+    return replace(table, raw=lambda name: [row.get(name) for row in properties])
+
+
+def _json_head(source: Path) -> Table:
+    """The table of a GeoJSON file without its rows, of whose features the names of properties alone are kept."""
+    # Numbers stay the texts that they are written as.
+    numbers = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), str)
+    features, crs = _json_features(source, source.read_bytes, object_pairs_hook=_without_values, **numbers)
+    properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
+    columns = {name: column([]) for name in _names(properties)} if features else AnyColumn()
+    return geometry_table(np.empty((0, 2)), columns, crs)
+
+
+def _without_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of GeoJSON without coordinates and, of a feature, without values of properties."""
+    members = dict(pairs)
+    if members.get("type") == "Feature":
+        row = members.get("properties")
+        return {"properties": dict.fromkeys(row) if isinstance(row, dict) else None}
+    return {} if "coordinates" in members else members
+
+
+def _names(properties: Iterable[Mapping[Any, Any]]) -> dict[str, None]:
+    return dict.fromkeys(str(name) for row in properties for name in row)
+
+
+def _json_features(
+    source: Path, read: Callable[[], bytes], **hooks: Any
+) -> tuple[list[dict[str, Any]], CRSLike | None]:
+    """Features of a GeoJSON file, and its CRS."""
     faults = (OSError, ValueError, RecursionError)
-    document = hiding(source, "GeoJSON", faults, lambda: _parsed(source, read().decode("utf-8-sig")))
+    document = hiding(source, "GeoJSON", faults, lambda: _parsed(source, read().decode("utf-8-sig"), **hooks))
     if isinstance(document, dict) and str(document.get("geometryType", "")).startswith("esriGeometry"):
         msg = f"path: {source.name} is Esri JSON, not GeoJSON; ask the service for f=geojson, or {CONVERT}"
         raise InputError(msg)
@@ -180,20 +216,13 @@ def json_table(source: Path, content: Callable[[], bytes] | None = None) -> Tabl
         msg = f"path: {source.name} must hold a GeoJSON FeatureCollection"
         raise InputError(msg)
     # RFC 7946: a file that names no CRS is in degrees.
-    crs = crs_from_member(document["crs"]) if "crs" in document else "OGC:CRS84"
-    places, text = _shapes([feature.get("geometry") for feature in features])
-    properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
-    names = dict.fromkeys(str(name) for row in properties for name in row)
-    stated = {name: column([row.get(name) for row in properties]) for name in names}
-    columns = stated if features else AnyColumn()
-    table = geometry_table(places, columns, crs, {"not a number": text})
-    return replace(table, raw=lambda name: [row.get(name) for row in properties])
+    return features, crs_from_member(document["crs"]) if "crs" in document else "OGC:CRS84"
 
 
-def _parsed(source: Path, text: str) -> Any:
+def _parsed(source: Path, text: str, **hooks: Any) -> Any:
     """A JSON document; InputError for a sequence of them."""
     try:
-        return json.loads(text)
+        return json.loads(text, **hooks)
     except ValueError:
         # A record separator may stand before each (RFC 8142).
         first, *others = (line.strip(" \t\r\x1e") for line in text.strip().split("\n", 2))

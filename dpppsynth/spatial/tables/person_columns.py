@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.wording import mention
+from dpppsynth.core.wording import either, mention
 from dpppsynth.spatial.marks import is_number
 from dpppsynth.spatial.persons import UNKNOWN
 from dpppsynth.spatial.tables.table import Table, speaking
@@ -85,7 +85,8 @@ def label_remarks(table: Table, user: str | None, names: Iterable[str]) -> Itera
         often = Counter(filter(None, map(_text, table.cells(name))))
         several = sum(number > 1 for number in often.values())
         if user is None and several:
-            yield f"{several:,} labels of the column {name!r} stand twice or more: {_either(name)}."
+            many = f"{several:,} labels" if several > 1 else "1 label"
+            yield f"{many} of the column {name!r} {'stand' if several > 1 else 'stands'} twice or more: {_either(name)}."
         if len(set(map(_plain, often))) < len(often):
             yield (
                 f"Some labels of the column {name!r} are alike but for case, blanks or the form of a number (7, 7.0, "
@@ -95,8 +96,9 @@ def label_remarks(table: Table, user: str | None, names: Iterable[str]) -> Itera
 
 def _either(name: str) -> str:
     """The two answers to whose the rows are."""
+    few = either(", ", " ").join([mention("user", repr(name)), mention("max_points_per_person", "1")])
     own = mention("rows_are_persons", "True")
-    return f"if they are persons, {mention('user', repr(name))}; if every row is a person of its own, {own}"
+    return f"if they are persons, {few} (as many points of each count); if every row is a person of its own, {own}"
 
 
 def _text(cell: Any) -> str:

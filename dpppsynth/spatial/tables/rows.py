@@ -25,6 +25,8 @@ LARGEST_COUNT = 2 * 10**7
 # Rule of networks for points farther away, or nearer to an edge that was left out.
 FAR = "too far from the network"
 OUTSIDE, INFINITE = "outside window", "not finite"
+# Rules that points break which have no place in the domain.
+PLACES = (OUTSIDE, FAR, INFINITE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

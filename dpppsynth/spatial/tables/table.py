@@ -180,11 +180,6 @@ class Table:
         """(n,) geometries, None where a row has none."""
         return self.places if self.xy is None else shapely.points(self.xy)
 
-    def head(self) -> Table:
-        """The same columns and CRS without a row."""
-        none = {name: values[:0] for name, values in self.columns.items()} if len(self) else self.columns
-        return Table(self.places[:0], none, self.crs, self.header, lambda _: [])
-
     def restored(self) -> Table:
         """The table without the apostrophes by which `write_pattern` disarms spreadsheet formulas."""
         names = {restored(name): name for name in self.columns}
