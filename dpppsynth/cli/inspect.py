@@ -92,17 +92,8 @@ def inspect(
         report = None if found.report is None else str(found.report)
         told = {"ok": ok, "rules": list(found.rules), "remarks": said, "report": report}
         show_json(told | ({} if secret else {"rows": found.rows, "offending": found.offending, "n": found.n}))
-    elif ok:
-        show_line("Every row keeps the rules." if secret else f"{_read(found)}, and every one keeps the rules.")
-    elif found.ok:
-        show_line("Rows were read." if secret else f"{_read(found)}.")
     else:
-        show_line(f"Rules broken: {', '.join(found.rules)}")
-        if not secret:
-            show_line(f"{_read(found)}, of which {found.offending:,} {_break(found.offending)} a rule.")
-        if found.report is not None:
-            show_line(f"The offending rows, for the custodian's eyes only: {found.report}")
-    if not json:
+        _show(found, ok=ok, secret=secret)
         if not secret and people.by is None and found.n not in (None, found.rows):
             show_line(f"Points that count, for --n: {found.n:,}{_of_each(method, user)}.")
         for remark in said:
@@ -141,6 +132,21 @@ def _read(found: "Inspection") -> str:
 
 def _break(number: int) -> str:
     return "breaks" if number == 1 else "break"
+
+
+def _show(found: "Inspection", *, ok: bool, secret: bool) -> None:
+    """Print the rules that rows break, and how many rows do where their number is no secret."""
+    if ok:
+        show_line("Every row keeps the rules." if secret else f"{_read(found)}, and every one keeps the rules.")
+        return
+    if found.ok:
+        show_line("Rows were read." if secret else f"{_read(found)}.")
+        return
+    show_line(f"Rules broken: {', '.join(found.rules)}")
+    if not secret:
+        show_line(f"{_read(found)}, of which {found.offending:,} {_break(found.offending)} a rule.")
+    if found.report is not None:
+        show_line(f"The offending rows, for the custodian's eyes only: {found.report}")
 
 
 def _counted_each(method: ReadMethod) -> int:

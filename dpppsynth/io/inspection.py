@@ -165,7 +165,12 @@ def inspect_points(
     used = {count, by, x or "x", y or "y", *(() if described is None else described.names)}
     others = () if rows_are_persons else [name for name in table.columns if name not in used]
     several = users is not None and max_points_per_person > 1
-    said = [*remarks(read, broken, users, several=several), *stand_ins(read, broken), *label_remarks(table, user, others), *severed]
+    said = [
+        *remarks(read, broken, users, several=several),
+        *stand_ins(read, broken),
+        *label_remarks(table, user, others),
+        *severed,
+    ]
     if skip_outside and _some_outside(table, domain, reading):
         said.append(LEFT.format(mention("skip_outside", "True")))
     if is_csv(as_path(path)) and any(map(_spanning, map(table.cells, table.columns))):

@@ -156,7 +156,6 @@ class TestMovedPoint:
         assert [entry.n for entry in ledger.releases] == [None, 202, 200]
         assert ledger.spent == pytest.approx(1.5)
 
-
     @pytest.mark.parametrize("way", ["persons", "walks", "batches"])
     def test_nor_one_that_was_authorised_before_points_were_counted(self, ledger, way):
         """Labels of persons, and batches, are counted before the ledger keeps n."""
