@@ -74,7 +74,7 @@ def _passed_over(function: Callable[..., None], own: Iterable[Any]) -> list[Any]
     if whole is None:
         return []
     taken = {form for each in own for form in each.opts}
-    found = [copy.copy(each) for each in command_of(whole).params if taken.isdisjoint(each.opts)]
+    found: list[Any] = [copy.copy(each) for each in command_of(whole).params if taken.isdisjoint(each.opts)]
     for each in found:
         each.hidden, each.required, each.expose_value = True, False, False
     return [each for each in found if each.param_type_name == "option"]

@@ -115,9 +115,8 @@ def plot(
             written = [save_picture(axes, pictures / "CONFIDENTIAL_comparison.png")]
     show_line("\n".join(map(str, written)))
     if original is None:
-        for start, command in zip(
-            ("Explain it", "For QGIS and others"), _next(opened, folder, limit=not no_limit), strict=False
-        ):
+        following = _next(opened, folder, limit=not no_limit)
+        for start, command in zip(("Explain it", "For QGIS and others"), following, strict=False):
             show_line(f"{start}: {command}")
 
 

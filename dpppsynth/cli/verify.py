@@ -1,7 +1,7 @@
 """`dpppsynth verify`: verification of a certificate, without the data."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,7 +36,7 @@ def verify(
     if json:
         checks = [check.to_dict() for check in result.checks]
         outcome = {"holds": result.holds, "not_shown": NOT_SHOWN}
-        second = {} if result.shuffled is None else {"shuffled": result.shuffled.to_dict()}
+        second: dict[str, Any] = {} if result.shuffled is None else {"shuffled": result.shuffled.to_dict()}
         second |= {} if result.snap is None else {"snap": result.snap}
         show_json(outcome | {"checks": checks, "guarantee": result.guarantee.to_dict()} | second)
     else:

@@ -102,7 +102,7 @@ def _reasons(rule: str, read: Read, rows: Mask) -> Iterator[str]:
         yield from _elsewhere(read, rows)
     elif rule == NOT_A_NUMBER:
         yield from _no_numbers(read, rows)
-        yield from _last_rows(rows)
+        yield from _last_rows(rows & ~_repeated_headers(read, rows))
     elif rule == NOT_A_POINT:
         yield from _shapes(read, rows)
     elif rule == OTHER_FIELDS:
@@ -132,7 +132,7 @@ def _shapes(read: Read, rows: Mask) -> Iterator[str]:
 def _last_rows(rows: Mask) -> Iterator[str]:
     """A remedy for rows that stand behind all others."""
     whole = np.flatnonzero(~rows)
-    if len(whole) and not rows[: whole[-1]].any():
+    if rows.any() and len(whole) and not rows[: whole[-1]].any():
         yield "They are the last rows: take a sum or a remark below the table out of the file."
 
 
@@ -289,11 +289,13 @@ def stand_ins(read: Read, broken: Mapping[str, Mask]) -> Iterator[str]:
     for rule in PLACES:
         known &= ~broken[rule][row] if rule in broken else known
     xy = xy[known]
+    # Those that are left out as they lie elsewhere break no rule either.
+    xy = xy[read.near(read.there(xy))]
     # One point may happen to be there.
     if (placeholders(xy) & (xy[:, 0] == xy[:, 1]) & ~np.isin(xy[:, 0], (1,))).sum() > 1:
         yield (
-            "Several rows lie at (0, 0), or at a number such as -1 or 9999 in both coordinates, which is in the domain: "
-            "if that stands for a place that is not known, leave them out, or they make a cluster there."
+            "Several rows lie at (0, 0), or at a number such as -1 or 9999 in both coordinates, in the domain: "
+            "if it stands for a place that is not known, leave them out, or they make a cluster there."
         )
     elif len(xy) and np.unique(xy, axis=0, return_counts=True)[1].max() >= max(MANY, len(xy) * SHARE):
         yield (
@@ -370,6 +372,15 @@ FORMS_OF_NUMBERS = (
 )
 
 
+def _repeated_headers(read: Read, rows: Mask) -> Mask:
+    """(rows,) which of the rows have the names of the columns of coordinates for these."""
+    found, at = np.zeros(len(rows), dtype=bool), np.flatnonzero(rows)[:FEW]
+    if axes := read.table.axes:
+        cells = zip(*(read.cells(name, rows) for name in axes), strict=True)
+        found[at] = [all(cell == name for cell, name in zip(row, axes, strict=True)) for row in cells]
+    return found
+
+
 def _no_numbers(read: Read, rows: Mask) -> Iterator[str]:
     """Contents of cells of coordinates that are no numbers."""
     axes = read.table.axes
@@ -439,12 +450,12 @@ def _times(times: Times, rule: str, cells: Iterable[Any]) -> Iterator[str]:
         if words == SERIALS:
             yield (
                 f"Some are numbers such as Excel has for dates (days since the end of 1899): {way}give these cells the "
-                "format yyyy-mm-dd in Excel, and export again. In a workbook that counts from 1904, as old ones of Macs "
-                "do, they are 1462 days later: then the format alone is right."
+                "format yyyy-mm-dd in Excel, and export again. In a workbook that counts from 1904, as old ones of "
+                "Macs, they are 1462 days later: only the format is right then."
             )
         elif words == SERIALS_OF_1904:
             yield (
-                "Some are numbers such as Excel has for dates in workbooks that count from 1904, as old ones of Macs do: "
+                "Some are numbers such as Excel has for dates in workbooks that count from 1904, as old ones of Macs: "
                 "give these cells the format yyyy-mm-dd in Excel, and export again, or add 1462 to them."
             )
         else:

@@ -179,7 +179,7 @@ def _street_places(network: Any, side: float, names: StreetNames | None) -> _Pla
     mesh = network_mesh(network, side)
     along = (mesh.start + mesh.end) / 2
     xy = network.coordinates(np.column_stack([mesh.edge, along]))
-    columns = {"edge": mesh.edge, "along": along, "length": mesh.end - mesh.start}
+    columns: dict[str, Any] = {"edge": mesh.edge, "along": along, "length": mesh.end - mesh.start}
     if names is not None:
         columns = {"name": names.of(parts_of_streets(network, *columns.values()), network)} | columns
     return _Places(xy, np.ones(len(xy), bool), columns)

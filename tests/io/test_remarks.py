@@ -339,6 +339,9 @@ class TestStandIns:
         path.write_text("x,y\n5,5\n0,0\n0,0\n")
         told = inspect_points(path, Window.rectangle(1, 1, 9, 9), report_to=tmp_path).remarks
         assert sum("(0, 0)" in each or "0 or a number" in each for each in told) == 1
+        others = Window.rectangle(1, 1, 9, 9)
+        left_out = inspect_points(path, others, report_to=tmp_path, skip_outside=True).remarks
+        assert not any("(0, 0)" in each for each in left_out)
 
 
 class TestLevels:
@@ -370,6 +373,10 @@ def test_a_line_below_the_table_is_told_from_rows_of_other_lengths(tmp_path):
     others = remarks_on(tmp_path, "x,y\n1,1\n2\n2,2\nTotal: 2\n")
     assert f"'wrong number of fields': {said}" not in others
     assert f"'not a number': {said}" in others
+    joined = remarks_on(tmp_path, "x,y\n1,1\nx,y\n2,2\nTotal,2\n")
+    assert "Some repeat the header" in joined
+    assert said in joined
+    assert said not in remarks_on(tmp_path, "x,y\n1,1\nx,y\n2,2\n")
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ def label_remarks(table: Table, user: str | None, names: Iterable[str]) -> Itera
         often = Counter(filter(None, map(_text, table.cells(name))))
         several = sum(number > 1 for number in often.values())
         if user is None and several:
-            many = f"{several:,} labels" if several > 1 else "1 label"
-            yield f"{many} of the column {name!r} {'stand' if several > 1 else 'stands'} twice or more: {_either(name)}."
+            many, stand = ("1 label", "stands") if several == 1 else (f"{several:,} labels", "stand")
+            yield f"{many} of the column {name!r} {stand} twice or more: {_either(name)}."
         if len(set(map(_plain, often))) < len(often):
             yield (
                 f"Some labels of the column {name!r} are alike but for case, blanks or the form of a number (7, 7.0, "
