@@ -21,6 +21,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
@@ -72,12 +73,15 @@ class Trial:
         Diagnostics of what was inferred, or of a draw by NUTS.
     distances : (float, float) or None
         From the surrogate to what was released, and to what needs no data, in a measure of the mechanism's own.
+    clusters : float or None
+        Posterior probability of clusters, where they are measured.
     """
 
     estimate: Callable[[Floats], Floats] | None
     attempts: int | None = None
     fit: FitSummary = UNFITTED
     distances: tuple[float, float] | None = None
+    clusters: float | None = None
 
 
 # Epsilon that is stated where nothing is spent.
@@ -375,6 +379,17 @@ class Statistic:
         if user is None:
             return pattern
         return PointPattern.at(pattern.positions, pattern.domain, {user: np.arange(len(pattern))})
+
+    def further_surrogate(self, even: Intensity, n: int, rng: np.random.Generator) -> tuple[str, PointPattern] | None:
+        """Name and points of a surrogate that only what else is measured tells from an even intensity; None for most.
+
+        Parameters
+        ----------
+        even : Intensity
+        n : int
+        rng : Generator
+        """
+        return None
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> "Trial":
         """One run on a surrogate pattern, for a rehearsal.

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import dpppsynth as dps
 from dpppsynth import AddRemove, AlphaNeighbours, LGCPSynthesizer, PointPattern, ReplaceOne, Window
 from dpppsynth.cli import app
+from dpppsynth.contract import rehearsal
 from dpppsynth.contract import rules as cluster_rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.io import write_pattern
@@ -209,6 +210,16 @@ class TestWords:
         on_map, on_streets = describe(release.statistic.definition), describe(along.statistic)
         assert ("corners" in on_map, "street" in on_map) == (True, False)
         assert ("corners" in on_streets, "street" in on_streets) == (False, True)
+
+
+def test_a_rehearsal_has_clusters_to_find(monkeypatch):
+    """Twice those that check says show are likely; even points are not."""
+    every = rehearsal.surrogates
+    monkeypatch.setattr(rehearsal, "surrogates", lambda *given: every(*given)[:1])
+    even, clusters = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).rehearse(SQUARE, n=300, rng=1).runs
+    assert (even.surrogate, clusters.surrogate.partition(" of ")[0]) == ("homogeneous", "clusters")
+    assert even.clusters < 0.5
+    assert clusters.clusters > 0.9
 
 
 class TestRefusals:
