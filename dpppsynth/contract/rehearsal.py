@@ -158,8 +158,8 @@ def _run(
         distance = mass_distance(estimate * weight, truth)
     passed = distance is not None
     rhat, ess, *approximation = trial.fit
-    figures = trial.attempts, rhat, ess, distance, uniform, *approximation
-    return Run(surrogate.name, seconds, passed, *figures, clusters=trial.clusters)
+    told = trial.attempts, rhat, ess, distance, uniform
+    return Run(surrogate.name, seconds, passed, *told, *approximation, trial.clusters)
 
 
 def _line(run: Run, measure: str) -> str:

@@ -109,6 +109,7 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
 
 def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     guarantee, domain = subject.guarantee, subject.domain
+    release: Any = subject.release
     say("estimating K-functions")
     found = report_pictures.gathering(subject.patterns)
     curve, correction = None, ""
@@ -125,7 +126,7 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
             guarantee, "Smallest delta by epsilon; it falls as epsilon grows."
         ),
         "near": subject.words.near,
-        "near_remarks": subject.words.pair_remarks(subject.release),
+        "near_remarks": subject.words.pair_remarks(release),
         "gathering": found,
         "gathering_picture": curve,
         "correction": correction,
