@@ -112,7 +112,7 @@ def _untold(
     *,
     rows_are_persons: bool,
 ) -> str | None:
-    """Why the file would be refused by the names of its columns, as `synthesize` does before it reads a row."""
+    """Reason why `synthesize` would refuse the file by the names of its columns; None where it would not."""
     from dpppsynth.io import require_head
 
     read = {**columns, "marks": () if by is None else (by,)}

@@ -88,7 +88,7 @@ class PatternOptions:
         return {"by": self.by, "levels": level_names(self._names()), "n": self._counts()}
 
     def sooner(self, *, known: bool) -> str:
-        """What finds errors in rows before the budget is spent, given whether the number of points is public."""
+        """Remedy that finds errors in rows before the budget is spent; `known` tells whether n is public."""
         if not known or self.stated:
             return FIRST
         option = "--n" if self.by is None else "--n-by"
