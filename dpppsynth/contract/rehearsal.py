@@ -157,9 +157,9 @@ def _run(
     if estimate is not None:
         distance = mass_distance(estimate * weight, truth)
     passed = distance is not None
-    rhat, ess, *approximation = trial.fit
-    told = trial.attempts, rhat, ess, distance, uniform
-    return Run(surrogate.name, seconds, passed, *told, *approximation, trial.clusters)
+    rhat, ess, pareto_k, coverage = trial.fit
+    told = trial.attempts, rhat, ess, distance, uniform, pareto_k, coverage, trial.clusters
+    return Run(surrogate.name, seconds, passed, *told)
 
 
 def _line(run: Run, measure: str) -> str:
