@@ -150,7 +150,7 @@ def _show(found: "Inspection", *, ok: bool, secret: bool) -> None:
 
 
 def _counted_each(method: ReadMethod) -> int:
-    """How many points of each person count, where a column of persons is read."""
+    """Number of points of each person that count, where a column of persons is read."""
     if method.named:
         settled = method.settled()
         return settled.settings.counted_each(settled.options)

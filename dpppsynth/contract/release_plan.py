@@ -238,8 +238,8 @@ class ReleasePlan:
             As for `release`.
         """
         self._require_additive()
-        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
         known = self._whole(partials) if isinstance(partials, Sequence) else None
+        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
         known = known or self._sooner(lambda: self._whole(partials), **account)
 
         def measure(rng: RngLike) -> tuple[Measured[Statistic], float | None]:
@@ -249,11 +249,10 @@ class ReleasePlan:
         return self._spend(measure, rng, progress=progress, **account)
 
     def _sooner(self, read: Callable[[], Read], **account: Any) -> Read | None:
-        """What is read of points that an entry has paid for before the ledger keeps their n; None without one."""
+        """Points that an entry has paid for, read before the ledger keeps their n; None without one."""
         ledger, entry = account["ledger"], account["entry"]
         if not paid_before(ledger, entry):
             return None
-        require_unshared(self.statistic.mark_names, account["subset"])
         output_folder(account["keep"], sum(self.file_sizes))
         with spent_if_refused(ledger, entry):
             return read()

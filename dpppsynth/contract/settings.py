@@ -168,7 +168,7 @@ class Settings:
 
     @classmethod
     def counted_each(cls, options: ParsedOptions) -> int:
-        """How many points of each person count in that number, where a column of persons is read."""
+        """Number of points of each person that count in it, where a column of persons is read."""
         cap = cls.relation_from(options).user_cap
         return 1 if cap is None else cap.most
 

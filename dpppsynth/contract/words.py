@@ -44,7 +44,7 @@ class MechanismWords(Generic[P_contra, R_contra]):
 
     @property
     def near(self) -> str:
-        """What becomes of the distances between near neighbours, to end a sentence on what survives."""
+        """Clause on the distances between near neighbours, to end a sentence on what survives."""
         why = (
             "every point was moved independently of the others"
             if self.moved

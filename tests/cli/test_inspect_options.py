@@ -90,7 +90,7 @@ VISITS = ("--user", "who", "--max-points-per-person", 2)
 
 @pytest.mark.parametrize("method", [LINES["cells"], ()])
 def test_points_that_count_are_those_under_the_cap_of_a_person(method, tmp_path):
-    """Of 5 + 1 + 2 rows of three persons 2 + 1 + 2 count, as synthesize has it."""
+    """Two of five rows, one of one and two of two: 5 in all, as synthesize has it."""
     who = ["ann"] * 5 + ["bo"] + ["cy"] * 2
     (tmp_path / "p.csv").write_text("x,y,who\n" + "".join(f"{k},{k},{label}\n" for k, label in enumerate(who)))
     budget = ("--epsilon", 5, "--private") if method else ("--out",)

@@ -203,7 +203,7 @@ class ClusterWords(MechanismWords[MassesAndPairs, ClusteredRelease]):
 
 
 def _shared_out(plan: MassesAndPairs) -> str:
-    """How points were counted, in words."""
+    """The way in which points were counted, in words."""
     if plan.basis == "tents":
         return SHARED
     return ALONG if isinstance(plan.domain, LinearNetwork) else "counted in the cells of a public mesh"
