@@ -263,6 +263,7 @@ ENTRIES = {
     "read_synthetic": (io.read_synthetic, {"path": "none.csv", "domain": SQUARE, "marks": ()}),
     "read_window": (io.read_window, {"path": "none.gpkg", "crs": None, "to_crs": None}),
     "inspect_points": (io.inspect_points, {"path": "none.csv", "domain": SQUARE, "report_to": ".", **LOADS}),
+    "StreetNames.read": (io.StreetNames.read, {"path": "none.gpkg", "column": "name", "network": STREETS, "crs": None}),
     "write_pattern": (io.write_pattern, {"pattern": POINTS, "path": "none/none.csv"}),
     # Privacy
     "ApproximateDP": (privacy.ApproximateDP, {"level": 1.0, "slack": 1e-6}),
