@@ -1,4 +1,4 @@
-"""Tables of the pages, made from the code: commands, mechanisms, settings, codes, public names, rooms and families.
+"""Tables of the pages, made from the code: commands, mechanisms, settings, rules, codes, public names, rooms, families.
 
 A page says where with `<!-- table: NAME -->`. The site puts the table there whenever it is built, and
 
@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import dpppsynth
@@ -26,7 +27,7 @@ from dpppsynth.cli.console import EXIT_CODES
 from dpppsynth.cli.method import offers
 from dpppsynth.cli.options import option_help
 from dpppsynth.cli.program import EVERY, loaded
-from dpppsynth.contract import registry
+from dpppsynth.contract import registry, rules
 from dpppsynth.contract.examples import EXPECTED, Example, N, Refusal
 from dpppsynth.contract.settings import EXPERT, Setting, settings_of
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Guarantee, PureDP, ReplaceOne, catalogue
@@ -226,6 +227,24 @@ def setting_row(declared: list[tuple[str, Setting]]) -> list[str]:
     return [code(declared[0][1].option), ", ".join(map(code, names)), prose(option_help(declared)) + choices]
 
 
+# Numbers of default rules
+
+
+def numbers(module: ModuleType) -> str:
+    """Constants of a module with their values, by the comment above them."""
+    lines = inspect.getsource(module).splitlines()
+    rows: dict[str, list[str]] = {}
+    said, end = "", 0
+    for node in ast.parse("\n".join(lines)).body:
+        if not isinstance(node, ast.Assign):
+            continue
+        above = [line.removeprefix("# ") for line in lines[end : node.lineno - 1] if line.startswith("# ")]
+        said, end = " ".join(above) or said, node.end_lineno or node.lineno
+        names = [name.id for name in ast.walk(node.targets[0]) if isinstance(name, ast.Name) and name.id.isupper()]
+        rows.setdefault(said, []).extend(code(f"{name} = {getattr(module, name)}") for name in names)
+    return table(["constants", "of"], ([", ".join(found), said] for said, found in rows.items() if found))
+
+
 # Codes on certificates
 
 
@@ -366,6 +385,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "descriptions": descriptions,
     "results": results,
     "settings": settings,
+    "common-numbers": lambda: numbers(rules),
+    "window-numbers": lambda: numbers(rules.planar_rules),
+    "network-numbers": lambda: numbers(rules.network_rules),
     "theorems": lambda: codes(catalogue.THEOREMS),
     "assumptions": lambda: codes(catalogue.ASSUMPTIONS),
     "noise": plain_codes,

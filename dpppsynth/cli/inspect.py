@@ -20,6 +20,7 @@ from dpppsynth.cli.options import passing_over
 from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
 from dpppsynth.cli.synthesize import synthesize
 from dpppsynth.contract.mark_settings import DESCRIBED, described_marks
+from dpppsynth.contract.settings import CAP
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import add_options, headed
 
@@ -57,7 +58,8 @@ def inspect(
     It takes the very command line of `synthesize`, with a folder for --private behind it: a file that passes is not
     refused there for its rows. A mechanism need not be named.
 
-    It says how many rows were read and break a rule, but where the number of points is secret.
+    It says how many rows were read and break a rule, and how many points count where that is another number, but not
+    where the number of points is secret.
 
     Exit code 0: the file can be used; 2: it cannot.
     """
@@ -81,6 +83,7 @@ def inspect(
     columns: dict[str, Any] = {"count": count, "user": user, "described": described, **layout.reading}
     untold = _untold(method, points, domain, crs, columns, people.by, rows_are_persons=rows_are_persons)
     columns |= {"rows_are_persons": rows_are_persons, "skip_outside": skip_outside}
+    columns["max_points_per_person"] = _counted_each(method)
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     ok = found.ok and untold is None
     said = [*([] if untold is None else [f"The file is refused. {untold}"]), *found.remarks]
@@ -88,18 +91,11 @@ def inspect(
     if json:
         report = None if found.report is None else str(found.report)
         told = {"ok": ok, "rules": list(found.rules), "remarks": said, "report": report}
-        show_json(told | ({} if secret else {"rows": found.rows, "offending": found.offending}))
-    elif ok:
-        show_line("Every row keeps the rules." if secret else f"{_read(found)}, and every one keeps the rules.")
-    elif found.ok:
-        show_line("Rows were read." if secret else f"{_read(found)}.")
+        show_json(told | ({} if secret else {"rows": found.rows, "offending": found.offending, "n": found.n}))
     else:
-        show_line(f"Rules broken: {', '.join(found.rules)}")
-        if not secret:
-            show_line(f"{_read(found)}, of which {found.offending:,} {_break(found.offending)} a rule.")
-        if found.report is not None:
-            show_line(f"The offending rows, for the custodian's eyes only: {found.report}")
-    if not json:
+        _show(found, ok=ok, secret=secret)
+        if not secret and people.by is None and found.n not in (None, found.rows):
+            show_line(f"Points that count, for --n: {found.n:,}{_of_each(method, user)}.")
         for remark in said:
             show_text(remark)
     if not ok:
@@ -136,6 +132,33 @@ def _read(found: "Inspection") -> str:
 
 def _break(number: int) -> str:
     return "breaks" if number == 1 else "break"
+
+
+def _show(found: "Inspection", *, ok: bool, secret: bool) -> None:
+    """Print the rules that rows break, and how many rows do where their number is no secret."""
+    if ok:
+        show_line("Every row keeps the rules." if secret else f"{_read(found)}, and every one keeps the rules.")
+        return
+    if found.ok:
+        show_line("Rows were read." if secret else f"{_read(found)}.")
+        return
+    show_line(f"Rules broken: {', '.join(found.rules)}")
+    if not secret:
+        show_line(f"{_read(found)}, of which {found.offending:,} {_break(found.offending)} a rule.")
+    if found.report is not None:
+        show_line(f"The offending rows, for the custodian's eyes only: {found.report}")
+
+
+def _counted_each(method: ReadMethod) -> int:
+    """Number of points of each person that count, where a column of persons is read."""
+    if method.named:
+        settled = method.settled()
+        return settled.settings.counted_each(settled.options)
+    return int(method.values.get(CAP.name) or 1)
+
+
+def _of_each(method: ReadMethod, user: str | None) -> str:
+    return "" if user is None else f" (at most {_counted_each(method)} of each person)"
 
 
 def _is_secret(method: ReadMethod) -> bool:

@@ -23,6 +23,7 @@ COLUMNS: dict[str, Callable[["Run"], str]] = {
     "R-hat, ESS": lambda run: "" if run.rhat is None else f"{run.rhat:.3f}, {run.ess:.0f}",
     "Pareto k": lambda run: "" if run.pareto_k is None else f"{run.pareto_k:.2f}",
     "90 % covers": lambda run: "" if run.coverage is None else f"{run.coverage:.0%}",
+    "clusters": lambda run: "" if run.clusters is None else f"{run.clusters:.0%} likely",
     "distance (uniform)": lambda run: "" if run.distance is None else f"{run.distance:.3f} ({run.uniform:.3f})",
 }
 

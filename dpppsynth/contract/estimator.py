@@ -176,5 +176,9 @@ def covariate_rows(covariates: Design | None) -> Rows:
 
 
 def offset_rows(offset: AnyOffset | None) -> Rows:
-    """Row of a table with the fingerprint of a public offset, where there is one."""
-    return [] if offset is None else [("offset", f"fingerprint {offset.fingerprint[:12]}")]
+    """Row of a table with the fingerprint of a public offset, where there is one, and its total in the domain."""
+    if offset is None:
+        return []
+    totals = [offset.total] if isinstance(offset, Offset) else offset.totals
+    known = ", ".join(f"{each:,.6g}" for each in totals if each is not None)
+    return [("offset", f"{f'total {known} in the domain, ' if known else ''}fingerprint {offset.fingerprint[:12]}")]

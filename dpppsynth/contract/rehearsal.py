@@ -48,6 +48,8 @@ class Run:
     pareto_k, coverage : float or None
         Worst Pareto k of a Laplace approximation, and coverage of its nominal 90 % intervals
         (`dpppsynth.inference.field_inference.FitNotes`).
+    clusters : float or None
+        Posterior probability of clusters, where they are measured.
     """
 
     surrogate: str
@@ -60,6 +62,7 @@ class Run:
     uniform: float
     pareto_k: float | None = None
     coverage: float | None = None
+    clusters: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Rehearsal:
     ----------
     mechanism : str
     runs : tuple of Run
-        One for each kind of surrogate.
+        One for each kind of surrogate; where clusters are measured, one of clusters as well.
     measure : str
         What the distances are.
     """
@@ -96,7 +99,7 @@ class Rehearsal:
 def rehearse(
     mechanism: str, plan: Statistic, release: Callable[..., Any], rng: np.random.Generator, say: Progress = silent
 ) -> Rehearsal:
-    """Run a mechanism on the three kinds of surrogate patterns.
+    """Run a mechanism on the three kinds of surrogate patterns, and one of clusters where these are measured.
 
     Parameters
     ----------
@@ -126,9 +129,13 @@ def rehearse(
     root = factor(PoweredExponential(rules.FIELD_SIGMA, scale, mesh.smoothest_power).matrix(mesh))
     runs = []
     drawn = list(surrogates(mesh, root, float(size), scale))
+    further = plan.further_surrogate(drawn[0].intensity, round(size), rng)
+    if further is not None:
+        drawn.append(Surrogate(further[0], drawn[0].intensity))
     for k, surrogate in enumerate(drawn):
         inner = inner_progress(say, f"surrogate pattern: {surrogate.name}", k, len(drawn))
-        pattern = plan.with_surrogate_marks(binomial_pattern(surrogate.intensity, round(size), rng), rng)
+        own = None if further is None or surrogate.name != further[0] else further[1]
+        pattern = plan.with_surrogate_marks(own or binomial_pattern(surrogate.intensity, round(size), rng), rng)
         runs.append(_run(plan, partial(release, progress=inner), surrogate, pattern, rng))
     return Rehearsal(mechanism, tuple(runs), plan.distance)
 
@@ -150,8 +157,9 @@ def _run(
     if estimate is not None:
         distance = mass_distance(estimate * weight, truth)
     passed = distance is not None
-    rhat, ess, *approximation = trial.fit
-    return Run(surrogate.name, seconds, passed, trial.attempts, rhat, ess, distance, uniform, *approximation)
+    rhat, ess, pareto_k, coverage = trial.fit
+    told = trial.attempts, rhat, ess, distance, uniform, pareto_k, coverage, trial.clusters
+    return Run(surrogate.name, seconds, passed, *told)
 
 
 def _line(run: Run, measure: str) -> str:
@@ -160,5 +168,6 @@ def _line(run: Run, measure: str) -> str:
     parts += [] if run.rhat is None else [f"R-hat {run.rhat:.3f}, effective sample size {run.ess:.0f}"]
     parts += [] if run.pareto_k is None else [f"Pareto k {run.pareto_k:.2f}"]
     parts += [] if run.coverage is None else [f"90 % intervals cover {run.coverage:.0%}"]
+    parts += [] if run.clusters is None else [f"clusters {run.clusters:.0%} likely"]
     parts += [] if run.distance is None else [f"{measure} {run.distance:.3f} (uniform {run.uniform:.3f})"]
     return f"  {run.surrogate}: " + ", ".join(parts)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, 
 from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import MechanismResult, Result
-from dpppsynth.contract.spending import file_sizes, spend
+from dpppsynth.contract.spending import file_sizes, output_folder, paid_before, spend, spent_if_refused
 from dpppsynth.contract.statistic import Measured, Statistic, counted_few, require_kept_cap
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
@@ -27,6 +27,8 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.patterns import PointPattern
+
+Read = TypeVar("Read")
 
 
 def require_unshared(marks: Sequence[str], subset: Subset) -> None:
@@ -175,6 +177,7 @@ class ReleasePlan:
         # Validate the public facts of a pattern before spending: its domain, the names of its marks and n.
         self.statistic.require_public(pattern)
         account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
+        self._sooner(lambda: self.statistic.require_counted(pattern), **account)
         return self._spend(
             lambda rng: (self.statistic.measure(pattern, rng), pattern.snap), rng, progress=progress, **account
         )
@@ -236,13 +239,23 @@ class ReleasePlan:
         """
         self._require_additive()
         known = self._whole(partials) if isinstance(partials, Sequence) else None
+        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
+        known = known or self._sooner(lambda: self._whole(partials), **account)
 
         def measure(rng: RngLike) -> tuple[Measured[Statistic], float | None]:
             whole = known or self._whole(partials)
             return self.statistic.noised(whole.exact, rng), whole.snap
 
-        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
         return self._spend(measure, rng, progress=progress, **account)
+
+    def _sooner(self, read: Callable[[], Read], **account: Any) -> Read | None:
+        """Points that an entry has paid for, read before the ledger keeps their n; None without one."""
+        ledger, entry = account["ledger"], account["entry"]
+        if not paid_before(ledger, entry):
+            return None
+        output_folder(account["keep"], sum(self.file_sizes))
+        with spent_if_refused(ledger, entry):
+            return read()
 
     def _whole(self, partials: Iterable[Partial]) -> Partial:
         found = total(partials)

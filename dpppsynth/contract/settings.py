@@ -167,6 +167,12 @@ class Settings:
         return measured_number(cls.relation_from(options), pattern)
 
     @classmethod
+    def counted_each(cls, options: ParsedOptions) -> int:
+        """Number of points of each person that count in it, where a column of persons is read."""
+        cap = cls.relation_from(options).user_cap
+        return 1 if cap is None else cap.most
+
+    @classmethod
     def require_patterns(cls, options: ParsedOptions, patterns: int) -> None:
         """Refuse further patterns where each costs budget and no plan pays for it; InputError."""
 

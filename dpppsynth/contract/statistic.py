@@ -9,6 +9,7 @@ import numpy as np
 
 from dpppsynth.contract.parameter_forms import Form
 from dpppsynth.contract.result import UNFITTED, FitSummary, Result, Saved, released_fit, released_intensity
+from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.rounding import upward
@@ -20,12 +21,17 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern, require_match, require_number
 from dpppsynth.spatial.person_points import few_points_each, number_of_few
 
+ANOTHER_NUMBER_OF_FEW = (
+    "n: the release was planned for another number of points than count, at most {most} of each person of the column "
+    "{user}; plan with the number that `dpppsynth inspect` tells."
+)
 # From a pattern and a generator to a whole release.
 Releasing = Callable[[PointPattern, np.random.Generator], Result]
 # Public parameters, as they stand on a certificate.
@@ -67,12 +73,15 @@ class Trial:
         Diagnostics of what was inferred, or of a draw by NUTS.
     distances : (float, float) or None
         From the surrogate to what was released, and to what needs no data, in a measure of the mechanism's own.
+    clusters : float or None
+        Posterior probability of clusters, where they are measured.
     """
 
     estimate: Callable[[Floats], Floats] | None
     attempts: int | None = None
     fit: FitSummary = UNFITTED
     distances: tuple[float, float] | None = None
+    clusters: float | None = None
 
 
 # Epsilon that is stated where nothing is spent.
@@ -230,6 +239,20 @@ class Statistic:
         """Refuse a pattern, or a part of one, by its domain and the names of its marks."""
         require_match(pattern, self.domain, None, self.count_unit or self.persons_by)
 
+    def require_counted(self, pattern: PointPattern) -> None:
+        """Refuse a pattern whose labels of persons tell another number than the public n.
+
+        Labels are values, which are read once the budget is authorised; but before a ledger keeps n, or a mistaken one
+        would be held against all later releases.
+
+        Raises
+        ------
+        InputError
+        """
+        cap = self.guarantee.relation.user_cap
+        if cap is not None and self.n is not None and number_of_few(pattern, *cap) != self.n:
+            raise InputError(ANOTHER_NUMBER_OF_FEW.format(most=cap.most, user=shown(cap.user)))
+
     def admitted(self, pattern: PointPattern, rng: RngLike = None) -> PointPattern:
         """Points that are measured: all, or a few random ones of each person.
 
@@ -244,9 +267,8 @@ class Statistic:
         cap = self.guarantee.relation.user_cap
         if cap is None:
             return pattern
-        few = few_points_each(pattern, *cap, rng)
-        require_number(few, self.n)
-        return few
+        self.require_counted(pattern)
+        return few_points_each(pattern, *cap, rng)
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:
@@ -357,6 +379,17 @@ class Statistic:
         if user is None:
             return pattern
         return PointPattern.at(pattern.positions, pattern.domain, {user: np.arange(len(pattern))})
+
+    def further_surrogate(self, even: Intensity, n: int, rng: np.random.Generator) -> tuple[str, PointPattern] | None:
+        """Name and points of a surrogate that only what else is measured tells from an even intensity; None for most.
+
+        Parameters
+        ----------
+        even : Intensity
+        n : int
+        rng : Generator
+        """
+        return None
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> "Trial":
         """One run on a surrogate pattern, for a rehearsal.

@@ -38,9 +38,19 @@ class MechanismWords(Generic[P_contra, R_contra]):
     counts: str = "points"
     moved: bool = False
 
-    def describe(self, by: str | None = None) -> str:
-        """The description, also of one level of the mark `by`."""
+    def describe(self, plan: P_contra, by: str | None = None) -> str:
+        """The description of a plan's release, also of one level of the mark `by`."""
         return self.description
+
+    @property
+    def near(self) -> str:
+        """Clause on the distances between near neighbours, to end a sentence on what survives."""
+        why = (
+            "every point was moved independently of the others"
+            if self.moved
+            else "synthetic points are placed independently of each other once the intensity is given"
+        )
+        return f"what points do to their near neighbours does not, because {why}."
 
     def errors(self, plan: P_contra, by: str | None = None) -> list[str]:
         """Sentences on bounded errors of counts and places; empty without a bound.
@@ -68,6 +78,10 @@ class MechanismWords(Generic[P_contra, R_contra]):
 
     def remarks(self, release: R_contra) -> list[str]:
         """Sentences on the released numbers, for the custodian."""
+        return []
+
+    def pair_remarks(self, release: R_contra) -> list[str]:
+        """Those of them that are on pairs of near points, for a report's K-function."""
         return []
 
     def figures(self, release: R_contra) -> dict[str, float]:

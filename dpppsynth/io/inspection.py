@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpppsynth.core.arguments import whole
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
@@ -24,6 +25,7 @@ from dpppsynth.io.causes import UNKNOWN_LEVEL, Read, alike_labels, stand_ins, to
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import words
+from dpppsynth.spatial.person_points import number_kept
 from dpppsynth.spatial.tables.formats import as_path, is_csv, read_table, there
 from dpppsynth.spatial.tables.person_columns import label_remarks
 from dpppsynth.spatial.tables.points import described_columns, person_column
@@ -60,6 +62,9 @@ class Inspection:
         Causes of broken rules, such as exchanged axes, with their remedies; persons and rows that are listed several
         times, which no rule forbids, with how many labels of persons do; gaps in the domain smaller than a thousandth
         of it.
+    n : int or None
+        Public number of points, for which a release is planned, as far as rows tell it: with `user` of those that
+        count, at most so many of each person. None where a row breaks a rule. As secret as `rows`.
     rows, offending : int
         Numbers of the rows of the file, all of which were read, and of those that break a rule. Where the number of
         points is secret they are as well, and must not stand in a log.
@@ -70,6 +75,7 @@ class Inspection:
     remarks: tuple[str, ...] = ()
     rows: int = field(default=0, repr=False)
     offending: int = field(default=0, repr=False)
+    n: int | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -99,6 +105,7 @@ def inspect_points(
     n: int | Mapping[str, int] | None = None,
     rows_are_persons: bool = False,
     skip_outside: bool = False,
+    max_points_per_person: int = 1,
 ) -> Inspection:
     """Check every row of a file, and write those that break a rule to ``CONFIDENTIAL_offending_rows.csv``.
 
@@ -116,6 +123,9 @@ def inspect_points(
         Column of a public mark, and all its values, as a release by levels takes them.
     n : int or dict of str to int, optional
         Public number of points, or of each level's, that a release will be planned for.
+    max_points_per_person : int
+        Where `user` names the column of persons: how many points of each count in n. For n of persons or trajectories,
+        1.
     rows_are_persons : bool
         Whether every row is a person of its own: columns that look like labels of persons are not remarked on then.
 
@@ -144,7 +154,9 @@ def inspect_points(
         unknown, blank = _elsewhere(mark, rows, levels), np.isin(np.char.strip(mark), BLANK)
         found = {"missing level": unknown & blank, UNKNOWN_LEVEL: unknown & ~blank}
         broken |= {rule: mask for rule, mask in found.items() if mask.any()}
-    rules = (*broken, *_of_all(rows, None if mark is None else mark[rows.row], levels, n))
+    whole("max_points_per_person", max_points_per_person, 1)
+    known = None if broken else _number(rows, users, max_points_per_person)
+    rules = (*broken, *_of_all(rows, None if mark is None else mark[rows.row], levels, n, known))
     report = _write_report(folder / REPORT_NAME, table, broken) if broken else None
     severed = domain.severed(NEAR * domain.diameter)
     read = Read(
@@ -152,13 +164,24 @@ def inspect_points(
     )
     used = {count, by, x or "x", y or "y", *(() if described is None else described.names)}
     others = () if rows_are_persons else [name for name in table.columns if name not in used]
-    said = [*remarks(read, broken, users), *stand_ins(read, broken), *label_remarks(table, user, others), *severed]
+    several = users is not None and max_points_per_person > 1
+    said = [
+        *remarks(read, broken, users, several=several),
+        *stand_ins(read, broken),
+        *label_remarks(table, user, others),
+        *severed,
+    ]
     if skip_outside and _some_outside(table, domain, reading):
         said.append(LEFT.format(mention("skip_outside", "True")))
     if is_csv(as_path(path)) and any(map(_spanning, map(table.cells, table.columns))):
         said.append(SPANNED)
     offending = np.logical_or.reduce([np.zeros(len(table), dtype=bool), *broken.values()])
-    return Inspection(rules, report, tuple(said), len(table), int(offending.sum()))
+    return Inspection(rules, report, tuple(said), len(table), int(offending.sum()), known)
+
+
+def _number(rows: Rows, users: NDArray[Any] | None, most: int) -> int:
+    """Number of points that count, at most `most` of each person where these are told."""
+    return len(rows.xy) if users is None else number_kept(users[rows.row], most)
 
 
 def _some_outside(table: Table, domain: Domain, reading: Mapping[str, Any]) -> bool:
@@ -180,9 +203,13 @@ def _elsewhere(mark: NDArray[Any], rows: Rows, levels: Sequence[str]) -> NDArray
 
 
 def _of_all(
-    rows: Rows, mark: NDArray[Any] | None, levels: Sequence[str], n: int | Mapping[str, int] | None
+    rows: Rows,
+    mark: NDArray[Any] | None,
+    levels: Sequence[str],
+    n: int | Mapping[str, int] | None,
+    known: int | None,
 ) -> Iterator[str]:
-    """Rules that no single row breaks."""
+    """Rules that no single row breaks, given the number of points that count where it is `known`."""
     if not len(rows.xy):
         yield "no points"
         return
@@ -191,7 +218,7 @@ def _of_all(
     if isinstance(n, Mapping) and mark is not None:
         if any(int((mark == level).sum()) != number for level, number in n.items()):
             yield "another number of points"
-    elif n is not None and len(rows.xy) != n:
+    elif n is not None and (len(rows.xy) if known is None else known) != n:
         yield "another number of points"
 
 
@@ -235,11 +262,16 @@ LEFT = (
 TWICE = "Some rows are alike in every column. A point that is listed twice counts twice."
 
 
-def remarks(read: Read, broken: Mapping[str, NDArray[np.bool_]], users: NDArray[Any] | None) -> Iterator[str]:
-    """Remarks on a table, given its `broken` rows (rows,) by rule and, where known, the persons `users` (rows,)."""
+def remarks(
+    read: Read, broken: Mapping[str, NDArray[np.bool_]], users: NDArray[Any] | None, *, several: bool
+) -> Iterator[str]:
+    """Remarks on a table, given its `broken` rows (rows,) by rule and, where known, the persons `users` (rows,).
+
+    `several` says that several points of a person count, as was said.
+    """
     yield from told(read, broken)
     known: list[str] = [] if users is None else users[users != ""].tolist()
-    if len(set(known)) < len(known):
+    if len(set(known)) < len(known) and not several:
         yield PERSONS.format(most=mention("max_points_per_person"))
     if alike_labels(known):
         yield ALIKE

@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ RASTER, TABLE = (".tif", ".tiff"), (".csv", *SHAPES)
 # Cells along the longer side unless a spacing is given, cells of a raster at most, and places looked up at once.
 ALONG, MOST, TOGETHER = 256, 10_000_000, 1 << 16
 MOST_ROWS = 1_000_000
+# Column of the relative risk.
+RISK = "relative_risk"
 
 
 def write_intensity(
@@ -49,6 +52,8 @@ def write_intensity(
     centre is in the window, with columns ``x``, ``y`` and those of the bands; along streets also ``edge``, ``along``,
     the distance from the edge's start, and ``length``, that of the part. GeoPackage, GeoJSON and GeoParquet files have
     such cells as squares and such parts as lines; a GeoPackage has a style, so that QGIS opens it coloured.
+
+    Releases with an offset or covariates have ``relative_risk`` behind these, its posterior mean, but not by periods.
 
     With `by` there is an intensity for each type and period, which add up to the whole: more bands of a GeoTIFF, more
     layers of a GeoPackage under one colour scale, more rows of other files, with columns ``type`` and ``period``.
@@ -247,7 +252,7 @@ def slices_of(release: object, by: str | Sequence[str]) -> list[Slice]:
 
 @dataclass(frozen=True)
 class _Described:
-    """Columns of an intensity: itself, and its credible interval where there are posterior draws."""
+    """Columns of an intensity: itself, its credible interval where there are posterior draws, and the relative risk."""
 
     release: CoxRelease[Any]
     level: float
@@ -256,16 +261,26 @@ class _Described:
     @property
     def names(self) -> list[str]:
         """Their names."""
-        return ["intensity", "lower", "upper"] if self.release.draws is not None else ["intensity"]
+        interval = [] if self.release.draws is None else ["lower", "upper"]
+        return ["intensity", *interval, *([RISK] if self.risks else [])]
+
+    @cached_property
+    def risks(self) -> list[Any]:
+        """The relative risk of each slice; none where that is the intensity, or of periods, as it is of instants."""
+        if not self.release.has_risk or any("during" in part.chosen for part in self.slices):
+            return []
+        return [self.release.risk_of(**part.chosen) for part in self.slices]
 
     def values(self, xy: Floats, part: Slice) -> Floats:
         """(columns, n) values of a slice at places (n, 2)."""
         intensity: Any = self.release.intensity
-        found = np.asarray(intensity(xy, **part.chosen))
-        if self.release.draws is None:
-            return found[None]
-        interval = self.release.interval(xy, level=self.level, **part.chosen)
-        return np.stack([found, interval.lower, interval.upper])
+        found = [np.asarray(intensity(xy, **part.chosen))]
+        if self.release.draws is not None:
+            interval = self.release.interval(xy, level=self.level, **part.chosen)
+            found += [interval.lower, interval.upper]
+        if self.risks:
+            found.append(self.risks[self.slices.index(part)](xy))
+        return np.stack(found)
 
 
 def _write_table(path: Path, places: _Places, described: _Described) -> None:
@@ -317,7 +332,7 @@ def _write_raster(path: Path, places: _Grid, described: _Described) -> None:
             " ".join([name, *part.texts.values()]) for part in parts for name in described.names
         )
         target.update_tags(unit=f"points per square {release.domain.unit}", mechanism=release.mechanism)
-        if each > 1:
+        if release.draws is not None:
             target.update_tags(interval=str(described.level))
 
 

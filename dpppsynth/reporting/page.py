@@ -78,7 +78,7 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
     cert, guarantee = subject.certificate, subject.guarantee
     words, plan = subject.words, subject.largest_error_plan
     made = cert["versions"].get("dpppsynth", "")
-    described = words.describe(subject.by)
+    described = words.describe(plan, subject.by)
     promised = promise.promise(guarantee, subject.domain, cert["parameters"], words.costs(plan, guarantee))
     if population is not None:
         near = people_within(population, subject.domain, require_reach(guarantee.relation))
@@ -109,6 +109,7 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
 
 def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     guarantee, domain = subject.guarantee, subject.domain
+    release: Any = subject.release
     say("estimating K-functions")
     found = report_pictures.gathering(subject.patterns)
     curve, correction = None, ""
@@ -124,6 +125,8 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
         "profile_picture": report_pictures.profile_curve(
             guarantee, "Smallest delta by epsilon; it falls as epsilon grows."
         ),
+        "near": subject.words.near,
+        "near_remarks": subject.words.pair_remarks(release),
         "gathering": found,
         "gathering_picture": curve,
         "correction": correction,

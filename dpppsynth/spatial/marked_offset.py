@@ -102,6 +102,11 @@ class MarkedOffset:
         """The same offsets, published by a source."""
         return type(self)(tuple(each.from_source(source) for each in self.parts), self.marks, self.instants)
 
+    @property
+    def totals(self) -> tuple[float | None, ...]:
+        """Sums of the numbers of each in the domain; None where it was not cut for one."""
+        return tuple(each.total for each in self.parts)
+
     def on(self, domain: Domain) -> Self:
         """The offsets on a domain, as `Offset.on` has them."""
         return type(self)(tuple(each.on(domain) for each in self.parts), self.marks, self.instants)

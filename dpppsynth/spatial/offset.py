@@ -235,6 +235,12 @@ class Offset:
             self._cut[mesh] = self.layer.restrict(mesh)
         return self._cut[mesh]
 
+    @property
+    def total(self) -> float | None:
+        """Sum of its numbers in the domain that it was last cut for, such as all inhabitants; None before."""
+        cut = list(self._cut.values())
+        return float(cut[-1].weight.sum()) if cut else None
+
     def bounds(self, mesh: Mesh) -> Floats | float:
         """Upper bounds on a mesh's elements (T,), or one for all."""
         if mesh not in self._bounds:

@@ -7,6 +7,8 @@ more than the cap of those that are drawn, one draw being as likely for either (
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dpppsynth.core.arguments import instance, shown
@@ -58,7 +60,12 @@ def number_of_few(pattern: PointPattern, user: str, most: int) -> int:
     >>> [number_of_few(visits, "user", most) for most in (1, 2)]
     [2, 3]
     """
-    return int(np.minimum(np.bincount(persons(labels_of(pattern, user))), most).sum())
+    return number_kept(labels_of(pattern, user), most)
+
+
+def number_kept(labels: Any, most: int) -> int:
+    """Number of points that are kept, at most `most` of each person, from labels (n,) that tell persons apart."""
+    return int(np.minimum(np.bincount(persons(labels)), most).sum())
 
 
 def labels_of(pattern: PointPattern, user: str) -> np.ndarray:

@@ -829,6 +829,8 @@ class TestLayers:
 
     @pytest.mark.slow
     def test_a_population_covariates_and_the_crowd(self, files):
+        import rasterio
+
         people = files / "people.tif"
         words = ["--offset-file", people, "--offset-as", "counts", "--population", people]
         words += [
@@ -849,7 +851,11 @@ class TestLayers:
         ]
         assert [each["source"] for each in layers] == ["Census 2021", "a map"]
         assert told["crowd"]["typical"] == pytest.approx(2 * np.pi * 4, rel=0.2)
-        assert "of a typical inhabitant live about 25 people" in spoken(run(*self.WORDS, *words))
+        said = spoken(run(*self.WORDS, *words))
+        assert "of a typical inhabitant live about 25 people" in said
+        # Whoever took densities for counts sees another number of inhabitants.
+        with rasterio.open(people) as layer:
+            assert f"total {layer.read().sum():,.6g} in the domain" in said
 
     @pytest.mark.parametrize(
         ("words", "said"),

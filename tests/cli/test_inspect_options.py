@@ -85,6 +85,33 @@ def test_options_of_another_mechanism_are_refused_as_for_a_release(points, tmp_p
     assert one == other
 
 
+VISITS = ("--user", "who", "--max-points-per-person", 2)
+
+
+@pytest.mark.parametrize("method", [LINES["cells"], ()])
+def test_points_that_count_are_those_under_the_cap_of_a_person(method, tmp_path):
+    """Two of five rows, one of one and two of two: 5 in all, as synthesize has it."""
+    who = ["ann"] * 5 + ["bo"] + ["cy"] * 2
+    (tmp_path / "p.csv").write_text("x,y,who\n" + "".join(f"{k},{k},{label}\n" for k, label in enumerate(who)))
+    budget = ("--epsilon", 5, "--private") if method else ("--out",)
+    words = (tmp_path / "p.csv", "--window", "0,0,10,10", *method, *VISITS)
+    said = spoken(run("inspect", *words, "--n", 8, *budget, tmp_path / "r", code=2))
+    assert "another number of points" in said
+    assert "count, for --n: 5 (at most 2 of each person)" in said
+    said = spoken(run("inspect", *words, "--n", 5, *budget, tmp_path / "r"))
+    assert "Some persons have several rows" not in said
+    assert '"n": 5' in run("inspect", *words, "--json", *budget, tmp_path / "r").stdout
+    if method:
+        run("synthesize", *words, "--n", 5, "--epsilon", 5, "--out", tmp_path / "release", "-y")
+
+
+def test_points_that_count_are_not_told_where_their_number_is_secret(tmp_path):
+    (tmp_path / "p.csv").write_text("x,y,who\n" + "5,5,ann\n" * 47 + "".join(f"5,5,p{k}\n" for k in range(39)))
+    words = (tmp_path / "p.csv", "--window", "0,0,10,10", *SECRET, *VISITS, "--epsilon", 5, "--private", tmp_path / "r")
+    told = run("inspect", *words).stdout + run("inspect", *words, "--json").stdout
+    assert not any(number in told for number in ("41", "86", "47"))
+
+
 SECRET = ("--method", "laplace", "--relation", "add-remove", "--expected-n", 50, "--spacing", 5)
 
 

@@ -10,13 +10,14 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import PureDP, ReplaceOne
 from dpppsynth.privacy.guarantee import Guarantee
 
+PLAN = SimpleNamespace(basis="tents", domain=None)
 GUARANTEE = Guarantee(ReplaceOne(), PureDP(1.0), "some-theorem", ("none",))
 
 
 def test_what_is_not_said_of_a_mechanism_is_not_claimed():
     words, plan = MechanismWords(description="Points were drawn."), SimpleNamespace(max_error=3)
-    assert (words.describe(), words.describe("kind")) == ("Points were drawn.", "Points were drawn.")
-    assert words.errors(plan) == words.costs(plan, GUARANTEE) == words.remarks(None) == []
+    assert (words.describe(plan), words.describe(plan, "kind")) == ("Points were drawn.", "Points were drawn.")
+    assert words.errors(plan) == words.costs(plan, GUARANTEE) == words.remarks(None) == words.pair_remarks(None) == []
     assert words.shown(plan) is words.reports([plan]) is words.alarm(None) is None
     assert words.figures(None) == {}
     assert (words.counts, words.moved) == ("points", False)
@@ -37,8 +38,9 @@ def test_an_unknown_mechanism_is_refused_by_name():
 def test_every_record_has_words_that_end():
     for name in registry.names():
         words = registry.mechanism(name).words
-        assert words.describe().endswith(".")
-        assert words.describe("kind").endswith(".")
+        assert words.describe(PLAN).endswith(".")
+        assert words.describe(PLAN, "kind").endswith(".")
+        assert words.near.endswith(".")
         assert words.counts in ("points", "persons")
         assert not words.intensity.endswith(".")
 

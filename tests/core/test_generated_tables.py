@@ -7,7 +7,7 @@ import generated_tables as tables
 import pytest
 
 from dpppsynth.cli.program import EVERY, GROUPS
-from dpppsynth.contract import registry
+from dpppsynth.contract import registry, rules
 from dpppsynth.contract.settings import settings_of
 from dpppsynth.core import errors
 from dpppsynth.privacy import catalogue
@@ -46,6 +46,15 @@ def test_a_table_that_there_is_not_is_refused():
 def test_a_new_mechanism_gets_a_row(made, monkeypatch):
     monkeypatch.setitem(registry.PLACES, "planted", registry.PLACES["pair-sums"])
     assert cells(tables.mechanisms()).keys() == cells(made["mechanisms"]).keys() | {"planted"}
+
+
+@pytest.mark.parametrize("module", [rules, rules.planar_rules, rules.network_rules])
+def test_every_number_of_a_rule_stands_in_the_table(module, monkeypatch):
+    text = tables.numbers(module)
+    names = {name for name in vars(module) if re.fullmatch("[A-Z][A-Z_]*", name)} - {"BY_DOMAIN", "MOST_MEETING"}
+    assert names == set(re.findall("`([A-Z_]+) = ", text))
+    monkeypatch.setattr(module, min(names), "planted")
+    assert f"`{min(names)} = planted`" in tables.numbers(module)
 
 
 def test_an_assumption_that_nothing_states_is_found(made, monkeypatch):

@@ -281,6 +281,13 @@ class TestPersons:
         assert not remarks_on(tmp_path, text, count="NHS no")
         assert not remarks_on(tmp_path, text.replace("7", "1", 1).replace("8", "2", 1))
 
+    def test_all_columns_of_labels_are_named_those_of_persons_first(self, tmp_path):
+        file = tmp_path / "linelist.csv"
+        file.write_text("x,y,case_id,patient_id\n1,1,C1,P7\n")
+        said = spoken(run("inspect", file, "--window", "0,0,10,10", "--out", tmp_path / "private", code=2))
+        assert "columns that look like labels of persons, 'patient_id' and 'case_id'" in said
+        assert "--user patient_id --max-points-per-person 1" in said
+
     @pytest.mark.parametrize("labels", [("7", "007"), ("7", "7.0"), ("ann", "Ann"), ("AB 12", "ab12")])
     def test_labels_nearly_alike(self, labels, tmp_path):
         text = "x,y,who\n1,1,{}\n2,2,{}\n".format(*labels)

@@ -156,6 +156,29 @@ class TestMovedPoint:
         assert [entry.n for entry in ledger.releases] == [None, 202, 200]
         assert ledger.spent == pytest.approx(1.5)
 
+    @pytest.mark.parametrize("way", ["persons", "walks", "batches"])
+    def test_nor_one_that_was_authorised_before_points_were_counted(self, ledger, way):
+        """Labels of persons, and batches, are counted before the ledger keeps n."""
+        synthesizer, right, pattern = CELLS, 200, ALL
+        if way != "batches":
+            pattern = PointPattern(XY, SQUARE, {"who": np.repeat(np.arange(40), 5)})
+            synthesizer = replace(CELLS, relation=ReplaceOne(4, user="who")) if way == "persons" else None
+            synthesizer = synthesizer or LDPTrace(epsilon=0.5, cells=3, max_length=9, user="who")
+            right = 160 if way == "persons" else 40
+
+        def release(n):
+            plan = synthesizer.plan(SQUARE, n=n)
+            told = {"mechanism": plan.mechanism, "domain": SQUARE, "n": n, "count_unit": plan.count_unit}
+            paid = {"ledger": ledger, "entry": ledger.authorise(plan.guarantee, **told)}
+            if way == "batches":
+                return plan.finish(map(plan.partial, [pattern]), **paid)
+            return plan.release(pattern, **paid)
+
+        with pytest.raises(InputError, match=r"^n: the release was planned for another number"):
+            release(right + 1)
+        release(right)
+        assert [(entry.n, entry.taken) for entry in ledger.releases] == [(None, True), (right, True)]
+
 
 class TestSubset:
     def test_a_mark_that_neighbours_share(self, ledger):
@@ -411,6 +434,20 @@ class TestCommandLine:
         assert "counts as spent" in self.synthesize(files, "all", "a", *book, "--n", 201, code=2).output
         self.synthesize(files, "all", "b", *book, "--n", 200)
         assert self.shown(files)["spent"] == pytest.approx(1.0)
+
+    def test_a_slip_in_n_of_persons_binds_nobody(self, files):
+        """Rows are given for n, of which 160 count: refused, spent, and forgotten."""
+        users = np.repeat(np.arange(40), 5)
+        rows = np.column_stack([XY, users])
+        np.savetxt(files / "visits.csv", rows, fmt="%.6f,%.6f,p%d", header="x,y,user", comments="")
+        ask = ("--ledger", files / "l.json", "--user", "user", "--max-points-per-person", 4)
+        said = self.synthesize(files, "visits", "a", *ask, "--n", 200, code=2).output
+        assert "counts as spent" in said
+        assert "160" not in said
+        self.synthesize(files, "visits", "b", *ask, "--n", 160)
+        self.synthesize(files, "visits", "c", *ask)
+        read = [entry["points"]["n"] for entry in self.shown(files)["releases"]]
+        assert read == [None, 160, 160]
 
     def test_reports(self, files):
         ask = ("--mechanism", "disk-area", "--epsilon", 1, "--cells", 4, *self.PLACE, "--ledger", files / "l.json")

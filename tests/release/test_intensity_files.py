@@ -126,3 +126,36 @@ def test_moved_points_have_no_intensity(tmp_path):
     moved = dps.PlanarLaplaceSynthesizer(1.0, alpha=25.0).release(dps.datasets.soho_deaths())
     with pytest.raises(InputError, match="no intensity"):
         write_intensity(moved, tmp_path / "a.csv")
+
+
+SQUARE = dps.Window.rectangle(0, 0, 1000, 1000)
+PEOPLE = dps.Offset.from_grid([[1.0, 9.0], [4.0, 2.0]], SQUARE.bounds, "counts")
+
+
+def require_risks(release, table):
+    for row in table[:: len(table) // 4]:
+        of = {"type": row["type"]} if "type" in row else {}
+        (expected,) = release.relative_risk([[float(row["x"]), float(row["y"])]], **of)
+        assert float(row["relative_risk"]) == pytest.approx(expected)
+
+
+def test_relative_risk_stands_beside_the_intensity_where_there_is_an_offset(tmp_path):
+    pattern = dps.PointPattern(np.random.default_rng(5).uniform(0, 1000, (200, 2)), SQUARE)
+    release = dps.LGCPSynthesizer(1.0, alpha=50.0, inference="laplace", offset=PEOPLE).release(pattern, rng=6)
+    write_intensity(release, tmp_path / "i.csv", spacing=250.0)
+    require_risks(release, rows(tmp_path / "i.csv"))
+
+
+def test_relative_risk_of_types_is_over_their_own_average_and_there_is_none_of_periods(tmp_path):
+    rng = np.random.default_rng(5)
+    kinds, hours = rng.choice(["a", "b"], 200), rng.uniform(0, 24, 200)
+    pattern = dps.PointPattern(rng.uniform(0, 1000, (200, 2)), SQUARE, {"kind": kinds, "hour": hours})
+    marks = dps.Marks(dps.Types("kind", ["a", "b"]), dps.Times.day("hour", hats=4))
+    relation = dps.AlphaNeighbours(50.0, time="public", types="public")
+    release = dps.MarkedSynthesizer(1.0, marks=marks, relation=relation, offset=PEOPLE, spacing=500.0).release(
+        pattern, rng=6
+    )
+    write_intensity(release, tmp_path / "types.csv", spacing=250.0, by="types")
+    require_risks(release, rows(tmp_path / "types.csv"))
+    write_intensity(release, tmp_path / "times.csv", spacing=500.0, by="time")
+    assert "relative_risk" not in rows(tmp_path / "times.csv")[0]

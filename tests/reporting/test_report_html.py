@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -550,7 +551,8 @@ class TestWhichPattern:
 
 
 def test_every_mechanism_is_described_in_its_own_words():
-    descriptions = [registry.mechanism(name).words.describe() for name in registry.names()]
+    plan = SimpleNamespace(basis="tents", domain=None)
+    descriptions = [registry.mechanism(name).words.describe(plan) for name in registry.names()]
     assert len(set(descriptions)) == len(descriptions)
     assert all(each.endswith(".") for each in descriptions)
 

@@ -35,6 +35,7 @@ LIPSCHITZ_EXACT = 400
 # Radii in distances between points: on a window the side of the square that a point has to itself, on a network the
 # length of street. The last is for budgets that are worth many points.
 PLANE, STREETS = (0.4, 1.4, 4.0), (0.15, 1.2, 5.0)
+# Neighbours within each radius that a point counts at most.
 CAPS = (5, 10, 40)
 # Whether several points may lie at one place, the default first.
 CLUSTER_PLACES = ("apart", "shared")

@@ -12,6 +12,7 @@ from dpppsynth.spatial.mesh import Mesh
 
 # Length scales the posterior averages over, in units of sqrt(area).
 LENGTH_SCALES = (0.1, 0.15, 0.2, 0.3, 0.45)
+# Vertices or cells to a side, at most.
 MOST_VERTICES = 200
 # Vertices along the longer side of a drawn field's mesh, and in Kim & Lim's experiments.
 DRAW_SIDE, KIM_LIM_SIDE = 21, 11
@@ -29,18 +30,18 @@ CELLS_HOLD, CELLS_MOST, CELLS_LIMIT, CELLS_REFINED = 1.0, 90.0, 11_000, 2
 # Vertices of the field's mesh up to which it may be of smoothness 3, and at most, about. Its ranges: the shortest in
 # spacings of the tents, the longest in units of sqrt(area), and the ratio of one to the next.
 SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
+SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
 # Values at most of a field of several kinds of points, types times instants: they cost less than unknowns.
 MARKED_VALUES = 90_000
 # Vertices over the box of a window that fills little of it, at most: the field lives on all of it.
 MATERN_BOX = 100_000
-SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
 # Of counts of moved points: nodes in a scale of the noise, 1 / rate; nodes along the longer side at least and at most,
 # and all of them at most. Standard deviations of the field behind them, its shortest range, in scales and in spacings,
 # and ranges at most.
 MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 192**2, (1.0, 1.5, 2.5, 4.0, 6.0)
+MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Standard deviations of details of such a field, of an eighth of its range.
 MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
-MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Points in a square of the noise's scale, on average, up to which moved points tell more than tents, and points from
 # which on they do: of fewer, tents with a dense field behind them tell more where intensities are smooth.
 MOVED_POINTS, MOVED_FROM = 0.7, 1000

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -16,7 +16,8 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.contract.pair_settings import listed, require_levels
 from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
-from dpppsynth.contract.statistic import FileCheck, Parameters, capped, require
+from dpppsynth.contract.result import released_fit, released_intensity
+from dpppsynth.contract.statistic import FileCheck, Parameters, Releasing, Trial, capped, require
 from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
@@ -27,7 +28,8 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.cluster_power import ClusterPower, even_sums
-from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
+from dpppsynth.models.cluster_posterior import SIZES, ClusterPosterior, ClusterPrior
+from dpppsynth.models.cluster_process import ClusterLaw, clustered_pattern
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import pair_sums
@@ -35,6 +37,7 @@ from dpppsynth.privacy.composition import together
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -42,6 +45,8 @@ from dpppsynth.spatial.patterns import PointPattern
 MOST_RADII = 4
 # Points of a pattern that is simulated a hundred times.
 MOST_SIMULATED = 2_000_000
+# Surrogate clusters of a rehearsal have so many times the places from which on they show.
+FACTOR = 2.0
 
 
 FILE = "clusters.json"
@@ -247,6 +252,18 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
         return np.concatenate([self.exact(pattern.positions), self.pairs.statistic.doubled(pattern.positions)])
+
+    def further_surrogate(self, even: Intensity, n: int, rng: np.random.Generator) -> tuple[str, PointPattern] | None:
+        visible, spread = self.power().size
+        law = ClusterLaw(min(FACTOR * visible, SIZES[-1]), spread)
+        unit = short_unit(self.domain.unit)
+        name = f"clusters of {1 + law.size:.0f} places within about {spread:.3g} {unit}"
+        return name, clustered_pattern(even, law, n, rng)
+
+    def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
+        released: Any = release(pattern, rng)
+        found = 1 - released.clusters.none
+        return Trial(released_intensity(released), fit=released_fit(released), clusters=found)
 
     @property
     def prior(self) -> ClusterPrior:

@@ -12,6 +12,7 @@ import numpy as np
 from dpppsynth.contract.examples import RELATIONS, Example, ring, square, streets
 from dpppsynth.contract.registry import Mechanism, later
 from dpppsynth.contract.result import Saved
+from dpppsynth.contract.statistic import fineness
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.progress import Progress, silent
@@ -22,6 +23,7 @@ from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.sparse_inference import PrecisionInference
 from dpppsynth.inference.street_inference import StreetInference
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.cluster_statistic import (
     FILE,
     MOST_SIMULATED,
@@ -43,6 +45,9 @@ from dpppsynth.spatial.sampling import require_room
 # Points of simulated patterns where the number is secret: so many, or so many times the guess, at most. Noise that
 # drowns the number could ask for any.
 MANY, FAR = 100_000, 10
+# How points are counted, in words.
+SHARED, ALONG = "shared out to the corners of a public mesh", "counted along short stretches of the streets"
+EITHER_WAY = f"{SHARED}, or {ALONG}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,21 +170,28 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
 class ClusterWords(MechanismWords[MassesAndPairs, ClusteredRelease]):
     """Text on releases with clusters."""
 
-    def remarks(self, release: ClusteredRelease) -> list[str]:
-        if release.inferred_clusters is None:
-            return []
-        found, unit = release.clusters, short_unit(release.domain.unit)
-        if not found.likely:
-            unseen = release.statistic.definition.power(release.sums).unseen()
-            alone = f"the sums over pairs are as the intensity alone has them ({found.none:.0%} likely)"
-            return [f"No clusters all over: {alone}. {unseen[0].upper()}{unseen[1:]}."]
-        law = found.average
-        places = f"{law.size:.1f} further places within about {law.spread:.3g} {unit}" if law.size >= 0.1 else ""
-        shared = f"{law.coincident:.0%} of the points at the place of another" if law.coincident >= 0.01 else ""
-        return [f"Clusters ({1 - found.none:.0%} likely), on average: {' and '.join(filter(None, (places, shared)))}."]
+    def describe(self, plan: MassesAndPairs, by: str | None = None) -> str:
+        return self.description.replace(EITHER_WAY, _shared_out(plan))
 
-    def figures(self, release: ClusteredRelease) -> dict[str, float]:
-        if release.inferred_clusters is None:
+    @property
+    def near(self) -> str:
+        return (
+            "of what points do to their near neighbours clusters alone do, of one law everywhere, and only where the "
+            "noised sums over pairs make them likely."
+        )
+
+    def remarks(self, release: Any) -> list[str]:
+        return self.pair_remarks(release)
+
+    def pair_remarks(self, release: Any) -> list[str]:
+        told = []
+        for level, each in release.parts.items():
+            whose = f"{release.by} {level}: " if level else ""
+            told += [whose + said for said in _remarks(each)]
+        return told
+
+    def figures(self, release: Any) -> dict[str, float]:
+        if getattr(release, "inferred_clusters", None) is None:
             return {}
         law = release.clusters.average
         return {
@@ -188,6 +200,42 @@ class ClusterWords(MechanismWords[MassesAndPairs, ClusteredRelease]):
             "cluster_spread": law.spread,
             "coincident_share": law.coincident,
         }
+
+
+def _shared_out(plan: MassesAndPairs) -> str:
+    """The way in which points were counted, in words."""
+    if plan.basis == "tents":
+        return SHARED
+    return ALONG if isinstance(plan.domain, LinearNetwork) else "counted in the cells of a public mesh"
+
+
+def _remarks(release: ClusteredRelease) -> list[str]:
+    """Sentences on the clusters of one release, and on what passes for them."""
+    if release.inferred_clusters is None:
+        return []
+    plan, unit = release.statistic.definition, short_unit(release.domain.unit)
+    found = release.clusters
+    if not found.likely:
+        unseen = plan.power(release.sums).unseen()
+        alone = f"the sums over pairs are as the intensity alone has them ({found.none:.0%} likely)"
+        return [f"No clusters all over: {alone}. {unseen[0].upper()}{unseen[1:]}."]
+    law = found.average
+    places = f"{law.size:.1f} further places within about {law.spread:.3g} {unit}" if law.size >= 0.1 else ""
+    shared = f"{law.coincident:.0%} of the points at the place of another" if law.coincident >= 0.01 else ""
+    said = f"Clusters ({1 - found.none:.0%} likely), on average: {' and '.join(filter(None, (places, shared)))}."
+    sees = _sees(plan)
+    if sees <= law.spread:
+        return [said]
+    hills = (
+        f"They may be hills instead: at this budget the map sees nothing narrower than {sees:.4g} {unit}, and points "
+        "that gather on a narrower hill are counted as clusters."
+    )
+    return [said, hills]
+
+
+def _sees(plan: MassesAndPairs) -> float:
+    """Distance between the corners of the mesh, or width of its cells, the larger of two."""
+    return float(np.max(fineness(plan.mesh)))
 
 
 def clusters() -> Iterator[Example]:
@@ -211,8 +259,8 @@ CLUSTERS = Mechanism(
     result=ClusteredRelease,
     audit=later("dpppsynth.contract.audits.additive_audits:MassesAndPairsAudit"),
     words=ClusterWords(
-        description="The points were shared out to the corners of a public mesh, or counted along short stretches of "
-        "the streets, and pairs of points near each other were added up, with a cap on what one point could add. "
+        description=f"The points were {EITHER_WAY}, and pairs of points near each other were added up, with a cap on "
+        "what one point could add. "
         "Random noise was added to every number. A log-Gaussian Cox model with clusters, which knows the law of the "
         "noise, was fitted to these numbers alone, and the synthetic points were drawn from the model.",
         intensity="middle of the posterior",

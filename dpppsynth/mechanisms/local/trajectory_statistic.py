@@ -78,13 +78,16 @@ class WalksStatistic(ReportsStatistic):
         """Model of trajectories estimated from the counts, with as many trajectories as were reported."""
         raise NotImplementedError
 
+    def require_counted(self, pattern: PointPattern) -> None:
+        if number_of_trajectories(pattern, self.user) != self.n:
+            msg = "n: the release was planned for another number of trajectories; plan with that of this pattern."
+            raise InputError(msg)
+
     def walks(self, pattern: PointPattern) -> GridTrajectories:
         """The cells of every trajectory. As sensitive as the points."""
         require_match(pattern, self.domain, None, self.user)
+        self.require_counted(pattern)
         order, lengths = _in_order(pattern, self.user)
-        if len(lengths) != self.n:
-            msg = "n: the release was planned for another number of trajectories; plan with that of this pattern."
-            raise InputError(msg)
         values = self.element_values[self.mesh.locate(pattern.positions)]
         return GridTrajectories(self.cells, values[order], starts(lengths))
 

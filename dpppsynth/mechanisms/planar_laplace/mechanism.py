@@ -25,7 +25,7 @@ class MovedWords(MechanismWords[MovedPoints, Result]):
 
     moved: bool = True
 
-    def describe(self, by: str | None = None) -> str:
+    def describe(self, plan: MovedPoints, by: str | None = None) -> str:
         marks = "Marks are not released." if by is None else f"No mark but {by} is released."
         return f"{self.description} {marks}"
 

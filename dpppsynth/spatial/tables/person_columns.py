@@ -17,10 +17,11 @@ from dpppsynth.spatial.persons import UNKNOWN
 from dpppsynth.spatial.tables.table import Table, speaking
 
 # Words that the name of a column of persons has, or begins with; and those after which it holds something else.
-PERSONS = (
-    *("patient", "person", "user", "nhs", "case", "client", "customer", "member", "pupil", "student", "resident"),
-    *("subject", "individual", "participant", "victim", "offender", "suspect", "household", "ssn", "mrn", "imsi"),
+SURELY = (
+    *("patient", "person", "user", "nhs", "client", "customer", "member", "pupil", "student", "resident", "subject"),
+    *("individual", "participant", "victim", "offender", "suspect", "household", "ssn", "mrn", "imsi"),
 )
+PERSONS = (*SURELY, "case")
 LABELS = ("id", "ids", "identifier", "uid", "uuid")
 OTHERWISE = ("type", "status", "age", "sex", "gender", "category", "class", "date", "time", "year", "count", "kind")
 # What an id is of that is no person.
@@ -30,18 +31,22 @@ WHOLE = re.compile(r"0*([0-9]+)(?:[.]0*)?")
 
 
 def person_like(names: Iterable[str]) -> list[str]:
-    """Names of columns that look like labels of persons.
+    """Names of columns that look like labels of persons, first those that are of persons rather than of cases or rows.
 
     Examples
     --------
-    >>> person_like(["x", "PatientID", "nhs no", "id", "caseid", "case_type", "fid", "street_id", "street"])
+    >>> person_like(["x", "id", "PatientID", "nhs no", "caseid", "case_type", "fid", "street_id", "street"])
     ['PatientID', 'nhs no', 'id', 'caseid']
     """
-    return [name for name in names if _looks_like(name)]
+    return sorted(filter(_looks_like, names), key=lambda name: not any(w.startswith(SURELY) for w in _words(name)))
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(name)]
 
 
 def _looks_like(name: str) -> bool:
-    words = [word.lower() for word in WORD.findall(name)]
+    words = _words(name)
     if not words or words[-1] in OTHERWISE:
         return False
     if any(word.startswith(PERSONS) for word in words):
@@ -62,10 +67,12 @@ def require_settled(names: Iterable[str], file: str) -> None:
     found = person_like(every)
     if found:
         # Without a header the names may be a row.
-        shown = repr(found[0]) if speaking(name.replace(" ", "_") for name in every) else "one"
+        known = speaking(name.replace(" ", "_") for name in every)
+        shown = " and ".join(map(repr, found)) if known else "or several"
+        what = "columns that look" if known and len(found) > 1 else "a column that looks"
         msg = (
-            f"user: {file} has a column that looks like labels of persons, {shown}. Whoever has k rows is promised k "
-            f"times epsilon; say what they are: {_either(found[0] if shown != 'one' else 'NAME')}"
+            f"user: {file} has {what} like labels of persons, {shown}. Whoever has k rows is promised k times epsilon; "
+            f"say what they are: {_either(found[0] if known else 'NAME')}"
         )
         raise InputError(msg)
 

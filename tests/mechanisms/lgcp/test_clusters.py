@@ -1,6 +1,8 @@
 """Releases with clusters: budget, files, patterns, and what is refused."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 import dpppsynth as dps
 from dpppsynth import AddRemove, AlphaNeighbours, LGCPSynthesizer, PointPattern, ReplaceOne, Window
 from dpppsynth.cli import app
+from dpppsynth.contract import rehearsal
 from dpppsynth.contract import rules as cluster_rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.io import write_pattern
@@ -169,6 +172,54 @@ class TestPower:
         (said,) = clustered_release.CLUSTERS.words.remarks(release)
         assert said.startswith("No clusters all over: ")
         assert release.statistic.definition.power(release.sums).unseen()[1:] in said
+
+
+class TestWords:
+    def test_hills_that_the_map_does_not_see_are_named_beside_clusters(self, release):
+        """Tents of 143 m tell nothing of a hill of 30 m, which the sums over pairs show."""
+        plan = release.statistic.definition
+        x = np.unique(plan.mesh.vertices[:, 0])
+        said, hills = clustered_release.CLUSTERS.words.remarks(release)
+        assert said.startswith("Clusters (")
+        assert f"nothing narrower than {x[1] - x[0]:.4g} m" in hills
+        assert x[1] - x[0] > release.clusters.average.spread
+
+    def test_no_hill_is_named_where_the_map_sees_narrower_ones(self, release):
+        mesh = regular_triangulation(SQUARE, shape=(101, 101))
+        fine = replace(release.statistic, definition=replace(release.statistic.definition, mesh=mesh))
+        likely = release.inferred_clusters.prior.table[:, 1] > 10
+        seen = ClusterPosterior(release.inferred_clusters.prior, likely / likely.sum())
+        told = clustered_release.CLUSTERS.words.remarks(replace(release, statistic=fine, inferred_clusters=seen))
+        assert len(told) == 1
+
+    def test_no_report_says_that_clustered_points_are_placed_independently(self, release):
+        words = clustered_release.CLUSTERS.words
+        assert "clusters" in words.near
+        assert "independently" not in words.near
+        assert words.pair_remarks(release) == words.remarks(release)
+
+    def test_of_each_level(self, release):
+        levels = SimpleNamespace(parts={"a": release, "b": release}, by="kind")
+        told = clustered_release.CLUSTERS.words.remarks(levels)
+        assert [line.partition(": ")[0] for line in told] == ["kind a", "kind a", "kind b", "kind b"]
+        assert clustered_release.CLUSTERS.words.figures(levels) == {}
+
+    def test_how_points_were_counted(self, release):
+        describe = clustered_release.CLUSTERS.words.describe
+        along = LGCPSynthesizer(1.0, alpha=25.0, mechanism="cells", clusters=0.3, **FAST).plan(STREETS, n=400)
+        on_map, on_streets = describe(release.statistic.definition), describe(along.statistic)
+        assert ("corners" in on_map, "street" in on_map) == (True, False)
+        assert ("corners" in on_streets, "street" in on_streets) == (False, True)
+
+
+def test_a_rehearsal_has_clusters_to_find(monkeypatch):
+    """Twice those that check says show are likely; even points are not."""
+    every = rehearsal.surrogates
+    monkeypatch.setattr(rehearsal, "surrogates", lambda *given: every(*given)[:1])
+    even, clusters = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).rehearse(SQUARE, n=300, rng=1).runs
+    assert (even.surrogate, clusters.surrogate.partition(" of ")[0]) == ("homogeneous", "clusters")
+    assert even.clusters < 0.5
+    assert clusters.clusters > 0.9
 
 
 class TestRefusals:
