@@ -84,10 +84,11 @@ def inspect(
     untold = _untold(method, points, domain, crs, columns, people.by, rows_are_persons=rows_are_persons)
     columns |= {"rows_are_persons": rows_are_persons, "skip_outside": skip_outside}
     columns["max_points_per_person"] = _counted_each(method)
+    secret = skip_outside or _is_secret(method)
+    columns["secret"] = secret
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     ok = found.ok and untold is None
     said = [*([] if untold is None else [f"The file is refused. {untold}"]), *found.remarks]
-    secret = skip_outside or _is_secret(method)
     if json:
         report = None if found.report is None else str(found.report)
         told = {"ok": ok, "rules": list(found.rules), "remarks": said, "report": report}

@@ -106,6 +106,7 @@ def inspect_points(
     rows_are_persons: bool = False,
     skip_outside: bool = False,
     max_points_per_person: int = 1,
+    secret: bool = False,
 ) -> Inspection:
     """Check every row of a file, and write those that break a rule to ``CONFIDENTIAL_offending_rows.csv``.
 
@@ -128,6 +129,8 @@ def inspect_points(
         1.
     rows_are_persons : bool
         Whether every row is a person of its own: columns that look like labels of persons are not remarked on then.
+    secret : bool
+        Whether the number of points is secret: remarks hold no numbers of rows or labels then, nor with `skip_outside`.
 
     Raises
     ------
@@ -168,7 +171,7 @@ def inspect_points(
     said = [
         *remarks(read, broken, users, several=several),
         *stand_ins(read, broken),
-        *label_remarks(table, user, others),
+        *label_remarks(table, user, others, secret=secret or skip_outside),
         *severed,
     ]
     if skip_outside and _some_outside(table, domain, reading):

@@ -276,6 +276,8 @@ class TestPersons:
         said = remarks_on(tmp_path, text)
         assert "2 labels of the column 'NHS no' stand twice or more" in said
         assert "user='NHS no'" in said
+        for secret in ({"secret": True}, {"skip_outside": True}):
+            assert "Some labels of the column 'NHS no'" in remarks_on(tmp_path, text, **secret)
         assert "rows_are_persons=True" in said
         assert not remarks_on(tmp_path, text, rows_are_persons=True)
         assert not remarks_on(tmp_path, text, count="NHS no")

@@ -77,8 +77,10 @@ def require_settled(names: Iterable[str], file: str) -> None:
         raise InputError(msg)
 
 
-def label_remarks(table: Table, user: str | None, names: Iterable[str]) -> Iterator[str]:
+def label_remarks(table: Table, user: str | None, names: Iterable[str], *, secret: bool) -> Iterator[str]:
     """Remarks on labels of persons for the custodian: how many stand several times, and whether some are nearly alike.
+
+    How many is left out where numbers of rows are `secret`.
 
     Parameters
     ----------
@@ -93,6 +95,8 @@ def label_remarks(table: Table, user: str | None, names: Iterable[str]) -> Itera
         several = sum(number > 1 for number in often.values())
         if user is None and several:
             many, stand = ("1 label", "stands") if several == 1 else (f"{several:,} labels", "stand")
+            if secret:
+                many, stand = "Some labels", "stand"
             yield f"{many} of the column {name!r} {stand} twice or more: {_either(name)}."
         if len(set(map(_plain, often))) < len(often):
             yield (
