@@ -574,13 +574,13 @@ class TestInspection:
     def test_clean_file_writes_nothing(self, csv_file, tmp_path):
         (tmp_path / "safe").mkdir()
         found = inspect_points(csv_file(f"x,y\n{GOOD}\n"), WINDOW, report_to=tmp_path / "safe")
-        assert found == Inspection((), None, rows=1)
+        assert found == Inspection((), None, rows=1, n=1)
         assert found.ok
         assert not list((tmp_path / "safe").iterdir())
 
     def test_file_without_points(self, csv_file, tmp_path):
         found = inspect_points(csv_file(f"x,y,deaths\n{GOOD},0\n"), WINDOW, count="deaths", report_to=tmp_path)
-        assert found == Inspection(("no points",), None, rows=1)
+        assert found == Inspection(("no points",), None, rows=1, n=0)
         assert not found.ok
 
     def test_rows_of_geometry_files_are_written_as_text(self, tmp_path):
