@@ -73,7 +73,7 @@ def spend(ledger, guarantee, domain=SQUARE, **known):
 def signed(entry, guarantee, domain=SQUARE, mechanism="lgcp-posterior-draw", n=5):
     """The certificate of a release under an entry."""
     said = {"mechanism": mechanism, "parameters": lambda: {"n": n}, "guarantee": guarantee, "domain": domain}
-    none = {"noise": "secret", "seeded": False, "warning": None, "shuffled": None}
+    none = {"noise": "secret", "seeded": False, "warning": None, "shuffled": None, "snap": None}
     return certificate.build(SimpleNamespace(entry=entry, **said, **none), {})
 
 

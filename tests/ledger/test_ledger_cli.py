@@ -36,7 +36,7 @@ def shown(path, *words, code=0):
 def signed(entry, guarantee, n=300):
     """The certificate of a release under an entry."""
     said = {"mechanism": "m", "parameters": lambda: {"n": n}, "guarantee": guarantee, "domain": SQUARE}
-    none = {"noise": "secret", "seeded": False, "warning": None, "shuffled": None}
+    none = {"noise": "secret", "seeded": False, "warning": None, "shuffled": None, "snap": None}
     return certificate.build(SimpleNamespace(entry=entry, **said, **none), {})
 
 

@@ -448,7 +448,7 @@ class TestPictures:
         assert (row, column) == (7, 1)
         assert image.get_clip_path() is not None
         (bar,) = [each for each in ax.figure.axes if each is not ax]
-        assert bar.get_ylabel().split("\n")[0] == "share of the maximum"
+        assert bar.get_xlabel().split("\n")[0] == "share of the maximum"
 
     def test_plain_masses_are_drawn_on_the_unit_square(self):
         masses = np.zeros((8, 4))
@@ -467,7 +467,7 @@ class TestPictures:
         intensity = load_release(public[0]).intensity
         for of, label in ("persons", "persons per unit²"), ("points", "points per unit²"):
             ax = plot_intensity(intensity, of=of)
-            assert [each.get_ylabel().split("\n")[0] for each in ax.figure.axes if each is not ax] == [label]
+            assert [each.get_xlabel().split("\n")[0] for each in ax.figure.axes if each is not ax] == [label]
 
     def test_the_filter_is_chosen(self, public):
         release = load_release(public[0])
