@@ -82,7 +82,9 @@ class MaternSearch:
             return non_negligible(self.climb()[0])
         rough, evidence = replace(self, unknowns=coarse).climb()
         keys = sorted(evidence, key=evidence.__getitem__, reverse=True)
-        first = self.posterior(keys[0], rough[keys[0]].field_mode)
+        start = rough[keys[0]].field_mode
+        del rough  # factors are large
+        first = self.posterior(keys[0], start)
         change = max(abs(first.log_evidence - evidence[keys[0]]), -FORGOTTEN)
         likely = [key for key in keys[1:] if evidence[key] + change >= evidence[keys[0]]]
         found = {keys[0]: first}

@@ -223,14 +223,14 @@ def sparse_posterior(
     unknowns = np.zeros(prior.size) if start is None else prior.unknowns_of(start - centre)
     value, gradient, mass = log_density(likelihood, prior, centre, unknowns)
     along, before = np.zeros(prior.size), (np.zeros(prior.size), np.inf)
-    precision: PosteriorPrecision | None = None
+    nearby: list[PosteriorPrecision] = []
     for _ in range(steps):
         information = Information(likelihood, prior, mass)
-        step, precision = _newton_step(prior, information, gradient, precision, tolerance)
+        step = _newton_step(prior, information, gradient, nearby, tolerance)
         gain = float(gradient @ step)
         if gain <= tolerance:
-            evidence = value + (prior.log_det - precision.log_det) / 2
-            return SparsePosterior(prior, centre, unknowns, information, precision, evidence)
+            evidence = value + (prior.log_det - nearby[0].log_det) / 2
+            return SparsePosterior(prior, centre, unknowns, information, nearby[0], evidence)
         # Hard data bend otherwise than expected: conjugate directions (Polak & Ribiere) do not go to and fro.
         along = step + max(0.0, (gain - float(before[0] @ step)) / before[1]) * along
         along = along if gradient @ along > 0 else step
@@ -241,20 +241,24 @@ def sparse_posterior(
 
 
 def _newton_step(
-    prior: SparseField, information: Information, gradient: Floats, near: PosteriorPrecision | None, tolerance: float
-) -> tuple[Floats, PosteriorPrecision]:
-    """Newton step (N,) and the factor behind it: that of a precision nearby, but at the mode one of its own."""
-    if near is not None:
+    prior: SparseField, information: Information, gradient: Floats, nearby: list[PosteriorPrecision], tolerance: float
+) -> Floats:
+    """Newton step (N,) by the factor in `nearby`, of a precision nearby; at the mode one of its own takes its place."""
+    if nearby:
         from scipy.sparse.linalg import LinearOperator, cg
 
+        (near,) = nearby
         size = (prior.size, prior.size)
         whole = LinearOperator(size, lambda change: prior.precision @ change + information.times(change), dtype=float)
-        nearby = LinearOperator(size, near.solve, dtype=float)
-        step, failed = cg(whole, gradient, rtol=ROUGH, maxiter=MOST_ROUNDS, M=nearby)
+        roughly = LinearOperator(size, near.solve, dtype=float)
+        step, failed = cg(whole, gradient, rtol=ROUGH, maxiter=MOST_ROUNDS, M=roughly)
         if not failed and gradient @ step > tolerance:
-            return step, near
-    precision = PosteriorPrecision(prior, information)
-    return precision.solve(gradient), precision
+            return np.asarray(step)
+        # Factors are large: the old one makes room for the new one.
+        del near, roughly
+        nearby.clear()
+    nearby.append(PosteriorPrecision(prior, information))
+    return nearby[0].solve(gradient)
 
 
 def _line_search(
@@ -295,7 +299,7 @@ def log_density(
 # Share of its mass at the mode that a tent keeps at least, and times the fields are bent.
 LEAST, ROUNDS = 0.05, 2
 # Fields that are bent at once.
-TOGETHER = 8
+TOGETHER = 4
 
 
 class ExpectedMasses(Protocol):
