@@ -13,6 +13,7 @@ from dpppsynth.core.crs import crs_member, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import inspect_points, read_batches, read_pattern, read_synthetic, read_window, write_pattern
 from dpppsynth.io.causes import OTHERS_LEFT_OUT
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mark_space import Marks, Times, Types
 from dpppsynth.spatial.patterns import PointPattern
@@ -441,6 +442,7 @@ def test_those_outside_may_be_left_out_where_nothing_else_explains_them(tmp_path
     """Not where a window, an exchange of axes or a CRS is mistaken, nor where it is done already."""
     rows, words = "x,y\n5,5\n7,3\n50,51\n", "skip_outside=True, under AddRemove()"
     assert words in remarks_on(tmp_path, rows, PLAIN)
+    assert words in remarks_on(tmp_path, rows, LinearNetwork([[0, 0], [10, 0]], [[0, 1]]), snap=6)
     assert words not in remarks_on(tmp_path, "x,y\n50,51\n", PLAIN)
     assert words not in remarks_on(tmp_path, rows, PLAIN, skip_outside=True)
     assert words not in remarks_on(tmp_path, "x,y\n5,5\n0,70\n", PLAIN)
