@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import doubts, show_cautions, show_json, show_line, show_text
 from dpppsynth.cli.input_options import DomainOptions
+from dpppsynth.cli.ledger import cautions_of, require_authorised, values_of
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.next_command import after_check, given_words
 from dpppsynth.cli.options import passing_over
@@ -31,12 +32,15 @@ def check(
     snap: Annotated[float | None, o.hidden()] = None,
     skip_outside: Annotated[bool, o.hidden("--skip-outside")] = False,
     fixed_n: Annotated[bool, o.hidden("--fixed-n")] = False,
+    ledger: Annotated[Path | None, o.hidden()] = None,
+    subset: Annotated[list[str] | None, o.hidden()] = None,
 ) -> None:
     """Check the guarantee from public parameters alone; no data file is opened.
 
     Prints what is promised, every public parameter, and what an attacker can tell apart by distance; with a public
     population also how many people live within the privacy radius. It takes the options of `synthesize`, of which those
-    that say how points are read change nothing here.
+    that say how points are read change nothing here; a --ledger that would refuse the release does so, and nothing is
+    spent.
     """
     from dpppsynth.cli.describe import plan_json, show_plan
     from dpppsynth.spatial.tables.rows import require_snap
@@ -46,7 +50,8 @@ def check(
     require_snap(domain, snap)
     crowd = _crowd(method, domain, population, population_column, place.crs)
     plan = people.plan(method, domain, patterns)
-    show_cautions(doubts(plan))
+    show_cautions((*doubts(plan), *cautions_of(ledger, plan.guarantee)))
+    require_authorised(ledger, plan, values_of(subset))
     if json:
         show_json(plan_json(plan) | ({} if crowd is None else {"crowd": crowd.to_dict()}))
         return

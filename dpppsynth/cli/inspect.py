@@ -19,7 +19,7 @@ from dpppsynth.cli.method import ReadMethod
 from dpppsynth.cli.options import passing_over
 from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
 from dpppsynth.cli.synthesize import synthesize
-from dpppsynth.contract.mark_settings import DESCRIBED, described_marks
+from dpppsynth.contract.mark_settings import DESCRIBED, PROTECTION, described_marks, require_unprotected
 from dpppsynth.contract.settings import CAP
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import add_options, headed
@@ -174,6 +174,9 @@ def _marks(method: ReadMethod) -> "tuple[Marks | None, str | None]":
     if method.named:
         settled = method.settled()
         return settled.settings.marks_from(settled.options), settled.settings.user_column(settled.options)
-    add_options({name: each.option for each in DESCRIBED for name in (each.argument, each.name) if name})
     values = dict.fromkeys(each.name for each in DESCRIBED) | dict(method.values)
+    options = [(each, each.typed(values.get(each.parameter))) for each in (*DESCRIBED, *PROTECTION)]
+    add_options({name: form for each, form in options for name in (each.argument, each.name) if name})
+    if values.get("relation") == "add-remove":
+        require_unprotected(values)
     return described_marks(values | {"hats": None}), values.get("user")

@@ -227,9 +227,7 @@ class LedgerEntry:
             When there is no such ledger, or no file of points that might be opened afterwards.
         """
         if path is None:
-            if subset is not None:
-                msg = "subset: it is said to a ledger; give --ledger as well, or leave --subset out"
-                raise InputError(msg)
+            require_no_subset(subset)
             return cls()
         from dpppsynth.contract.account import points_of
         from dpppsynth.ledger import Ledger
@@ -293,6 +291,33 @@ def values_of(subset: Sequence[str] | None) -> dict[str, str] | None:
         msg = f"subset: needs the name of each mark once, and its value, such as year=2021; got {' '.join(subset)!r}"
         raise InputError(msg)
     return values
+
+
+def require_no_subset(subset: Mapping[str, str] | None) -> None:
+    """Refuse values of marks that no ledger is told of."""
+    if subset is not None:
+        msg = "subset: it is said to a ledger; give --ledger as well, or leave --subset out"
+        raise InputError(msg)
+
+
+def cautions_of(path: Path | None, guarantee: "Guarantee") -> tuple[str, ...]:
+    """Warnings about a guarantee in the ledger at `path`, which is only read; InputError where there is none."""
+    from dpppsynth.ledger import Ledger
+
+    found = None if path is None else Ledger.open(path).caution(guarantee)
+    return () if found is None else (found,)
+
+
+def require_authorised(path: Path | None, plan: "Planned", subset: Mapping[str, str] | None) -> None:
+    """Raise what `LedgerEntry.open` would, without a file of points and without spending."""
+    if path is None:
+        require_no_subset(subset)
+        return
+    from dpppsynth.contract.account import points_of
+    from dpppsynth.ledger import Ledger
+
+    told = {"mechanism": plan.mechanism, "domain": plan.domain, **points_of(plan, subset)}
+    Ledger.open(path).check(plan.guarantee, **told)
 
 
 def require_readable(points: Path) -> None:

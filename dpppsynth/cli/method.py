@@ -197,8 +197,8 @@ def _vocabulary(settings: type[Settings], values: Mapping[str, Any]) -> dict[str
     found: dict[str, dict[str, bool]] = {}
     for each in settings_of(settings):
         for name in {each.name, each.argument, each.parameter} - {""}:
-            form = each.option.partition("/")[0]
-            found.setdefault(name, {})[form] = values.get(each.parameter) is not None
+            value = values.get(each.parameter)
+            found.setdefault(name, {})[each.typed(value)] = value is not None
     return {
         name: ", ".join(form for form in forms if forms[form] or not any(forms.values()))
         for name, forms in found.items()

@@ -26,7 +26,7 @@ from dpppsynth.cli.input_options import (
     require_snap,
     said_of,
 )
-from dpppsynth.cli.ledger import LedgerEntry, require_readable, values_of
+from dpppsynth.cli.ledger import LedgerEntry, cautions_of, require_readable, values_of
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
 from dpppsynth.cli.resume import nothing_lost
@@ -105,7 +105,7 @@ def synthesize(
     chosen = values_of(subset)
     people.require_other_mark(chosen)
     warned = cautions(planned.guarantee, domain, None) if settled is None else doubts(settled)
-    confirm_warnings(warned, yes=yes)
+    confirm_warnings((*warned, *cautions_of(ledger, planned.guarantee)), yes=yes)
     user = method.settings.user_column(method.options)
     described = method.settings.marks_from(method.options)
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))

@@ -119,6 +119,15 @@ def protection(values: Mapping[str, Any], marks: "Marks | None", *, near: bool) 
     return {"time": _protected_time(values["protect_time"]), "types": types_told[values["protect_types"]]}
 
 
+def require_unprotected(values: Mapping[str, Any]) -> None:
+    """Refuse protection of times and types where points come and go with them, with an InputError."""
+    given = [each.name for each in PROTECTION if values.get(each.name) is not None]
+    if given:
+        them = "it" if len(given) == 1 else "them"
+        msg = f"{', '.join(given)}: under add-remove points come and go with all their marks; leave {them} out"
+        raise InputError(msg)
+
+
 def _protected_time(given: str | None) -> float | str | None:
     if given is None:
         return None

@@ -238,6 +238,11 @@ class Setting:
     panel: str = METHOD
     convert: Callable[[Any], Any] | None = None
 
+    def typed(self, value: object) -> str:
+        """The form of the option that gives a value: of "--shrink/--no-shrink" the second one for False."""
+        yes, _, no = self.option.partition("/")
+        return no if no and value is False else yes
+
     def __post_init__(self) -> None:
         if self.name and not self.option:
             object.__setattr__(self, "option", _option_named(self.name))

@@ -19,7 +19,7 @@ from dpppsynth.core.crs import NAMELESS, crs_label, is_in_degrees, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import power_of_ten
 from dpppsynth.core.types import Floats
-from dpppsynth.core.wording import mention
+from dpppsynth.core.wording import either, mention
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.marks import days_between, word
@@ -46,6 +46,15 @@ Mask = NDArray[np.bool_]
 # Rows of which cells are looked at, for each rule.
 FEW = 1000
 ALONE = "Mend these rows alone, in the file: an option would change every row."
+# Whoever is left out by where they are would be told of by a public n.
+OTHERS_LEFT_OUT = (
+    "A release of the points in the domain alone, whose number is secret then, leaves others out: skip_outside=True, "
+    "under AddRemove()."
+)
+SHELL_LEFT_OUT = (
+    "A release of the points in the domain alone, whose number is secret then, leaves others out: --skip-outside "
+    "--relation add-remove."
+)
 UNKNOWN_LEVEL = "unknown level"
 NOT_A_NUMBER, NOT_A_POINT, OTHER_FIELDS = "not a number", "not a point", "wrong number of fields"
 DEGREES = "EPSG:4326"
@@ -239,8 +248,16 @@ def _elsewhere(read: Read, rows: Mask) -> Iterator[str]:
         if how_many := claimed(read.near(read.there(changed)) & clear(read, xy, changed)):
             told = True
             yield f"{words} {how_many} would lie there: {remedy(read)}."
-    if told and not rows.all():
+    if not rows.all():
+        yield from _of_some(told=told, unexplained=bool(left.any()))
+
+
+def _of_some(*, told: bool, unexplained: bool) -> Iterator[str]:
+    """Remedies where other rows are in the domain, for those that have a cause and for those that have none."""
+    if told:
         yield ALONE
+    if unexplained:
+        yield either(OTHERS_LEFT_OUT, SHELL_LEFT_OUT)
 
 
 def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:

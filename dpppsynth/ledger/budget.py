@@ -11,6 +11,7 @@ from dpppsynth.core.arguments import flag, instance, positive, probability
 from dpppsynth.core.errors import BudgetError, InputError
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import either, mention
+from dpppsynth.ledger.opening import another_ledger, persons_unprotected
 from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.composed import Composed, basic_epsilon
 from dpppsynth.privacy.composition import compose, gaussian_filter, largest
@@ -117,7 +118,12 @@ class Budget:
             )
             raise InputError(msg)
         if not guarantee.relation.covers(self.relation):
-            raise InputError(_refusal(guarantee.relation, self.relation))
+            other = another_ledger(guarantee.relation, self.epsilon, self.delta)
+            raise InputError(_refusal(guarantee.relation, self.relation, other))
+
+    def caution(self, guarantee: Guarantee) -> str | None:
+        """Warning about a guarantee that is accepted, for persons, in an account of points; None for all others."""
+        return persons_unprotected(guarantee.relation, self.relation, self.epsilon, self.delta)
 
     def require_room(self, held: Counter[Profile], asked: Profile) -> None:
         """Raise `BudgetError` when what was authorised leaves no room for one more release."""
@@ -158,8 +164,8 @@ def budget_from_dict(data: Any) -> Budget:
     return Budget(data["epsilon"], data["delta"], relation, data["label"], data["adaptive"])
 
 
-def _refusal(given: Relation, needed: Relation) -> str:
-    """Message: a ledger that protects `needed` accepts no release under `given`, and what it would accept."""
+def _refusal(given: Relation, needed: Relation, other: str) -> str:
+    """Message: a ledger that protects `needed` refuses releases under `given`; remedies, the last an `other` ledger."""
     user, own = getattr(given, "user", None), getattr(needed, "user", None)
     promised = f"The ledger: two patterns are neighbouring when {needed.describe()}"
     take = "plan it under the ledger's relation"
@@ -172,11 +178,11 @@ def _refusal(given: Relation, needed: Relation) -> str:
     elif isinstance(needed, AddRemovePerson):
         instead = "" if user is None else f", not by {user!r}"
         take = f"{mention('user', repr(own))} ({either('HeatmapSynthesizer', '--method heatmap')})"
-        return f"user: the ledger protects persons told by {own!r}{instead}; take {take}."
+        return f"user: the ledger protects persons told by {own!r}{instead}; take {take}{other}."
     elif not isinstance(given, CappedRelation):
         take = either("user=None", "--no-user") if needed == AddRemove() else "another synthesizer, under its relation"
-        return f"user: the ledger knows of no persons told by {user!r}. {promised}; take {take}."
-    start = f"relation: this release does not protect all that the ledger promises; {take}"
+        return f"user: the ledger knows of no persons told by {user!r}. {promised}; take {take}{other}."
+    start = f"relation: this release does not protect all that the ledger promises; {take}{other}"
     return f"{start}. {promised}. The release: {given.describe()}."
 
 

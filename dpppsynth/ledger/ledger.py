@@ -270,6 +270,10 @@ class Ledger(Account):
         event = _authorisation(history, guarantee, mechanism, domain, (n, count_unit, subset, levels))
         history.admit(event | {"claim": "", "taken": False})
 
+    def caution(self, guarantee: Guarantee) -> str | None:
+        """What a ledger of points does not promise persons that a release is about; None where nothing is amiss."""
+        return self._read().budget.caution(guarantee)
+
     def authorise(
         self,
         guarantee: Guarantee,

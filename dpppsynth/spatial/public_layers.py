@@ -223,7 +223,15 @@ class PolygonLayer(PublicLayer):
             raise InputError(msg)
 
     def _require_apart(self) -> None:
-        if not np.all(shapely.is_valid(self.polygons)) or not np.all(shapely.get_dimensions(self.polygons) == 2):
+        others = sorted({each.geom_type for each in self.polygons if shapely.get_dimensions(each) != 2})
+        if others:
+            msg = (
+                f"{self.label}: needs polygons, got {', '.join(others)}, with no value beside them. Take a "
+                "raster or polygons, such as lines or points with a margin (shapely.buffer); a covariate may be a "
+                "function of places as well, such as the distance to them."
+            )
+            raise InputError(msg)
+        if not np.all(shapely.is_valid(self.polygons)):
             msg = f"{self.label}: needs valid polygons; shapely.make_valid mends them."
             raise InputError(msg)
         if shapely.area(self.polygons).sum() > self.union.area * (1 + 1e-9):

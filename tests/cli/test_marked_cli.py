@@ -273,3 +273,23 @@ class TestShell:
     def test_a_period_that_is_none_is_refused_by_inspect(self, points, tmp_path):
         said = refused(points, "--time", "when", "--period", "year", *SQUARE, "--out", tmp_path, command="inspect")
         assert "'year' is not one of 'day', 'week', 'none'" in said
+
+
+class TestAddRemove:
+    """Points come and go with their marks, so that no option says what of these is protected."""
+
+    OPTIONS = (*TIMED, "--protect-time", 1, "--no-protect-types", "--relation", "add-remove", *SQUARE)
+
+    @pytest.mark.parametrize("method", [True, False])
+    def test_both_options_are_refused_at_once_as_they_were_typed(self, method, points, tmp_path):
+        rows = [points, "--rows-are-persons", "--out", tmp_path / "private"]
+        named = ["--epsilon", 1, "--private", tmp_path / "private"]
+        asked = self.OPTIONS if method else self.OPTIONS[2:]
+        said = refused(*rows, *asked, *(named if method else ()), command="inspect")
+        assert said.startswith("--protect-time, --no-protect-types: ")
+        assert "leave them out" in said
+        assert not (tmp_path / "private").exists()
+        if method:
+            assert refused(*asked, "--epsilon", 1, "--expected-n", 60) == said
+            positive = ["--protect-types" if word == "--no-protect-types" else word for word in asked]
+            assert refused(*positive, "--epsilon", 1).startswith("--protect-time, --protect-types: ")

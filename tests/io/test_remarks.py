@@ -12,6 +12,8 @@ from support.command_line import run, spoken
 from dpppsynth.core.crs import crs_member, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import inspect_points, read_batches, read_pattern, read_synthetic, read_window, write_pattern
+from dpppsynth.io.causes import OTHERS_LEFT_OUT
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mark_space import Marks, Times, Types
 from dpppsynth.spatial.patterns import PointPattern
@@ -26,6 +28,7 @@ def remarks_on(tmp_path, text, window=PLAIN, **options):
     return " ".join(inspect_points(file, window, report_to=tmp_path, **options).remarks)
 
 
+NO_CAUSE = f"Of the rows that break the rule 'outside window': {OTHERS_LEFT_OUT}"
 GOOD = "530000,180000\n"
 OTHER_WAYS = [
     ("180000,530000\n181000,531000\n", "With x and y exchanged all would lie there"),
@@ -64,7 +67,7 @@ class TestCauses:
 
     def test_unknown_causes(self, tmp_path):
         assert "Is it the CRS, and the place" in remarks_on(tmp_path, "x,y\n10,20\n30,40\n200,300\n", GRID)
-        assert not remarks_on(tmp_path, "x,y\n200,300\n" + GOOD, GRID)
+        assert remarks_on(tmp_path, "x,y\n200,300\n" + GOOD, GRID) == NO_CAUSE
 
     @pytest.mark.parametrize(
         ("rows", "reason"),
@@ -435,6 +438,16 @@ def test_a_border_drawn_as_lines_is_no_window(tmp_path):
         read_window(tmp_path / "w.geojson")
 
 
+def test_those_outside_may_be_left_out_where_nothing_else_explains_them(tmp_path):
+    """Not where a window, an exchange of axes or a CRS is mistaken, nor where it is done already."""
+    rows, words = "x,y\n5,5\n7,3\n50,51\n", "skip_outside=True, under AddRemove()"
+    assert words in remarks_on(tmp_path, rows, PLAIN)
+    assert words in remarks_on(tmp_path, rows, LinearNetwork([[0, 0], [10, 0]], [[0, 1]]), snap=6)
+    assert words not in remarks_on(tmp_path, "x,y\n50,51\n", PLAIN)
+    assert words not in remarks_on(tmp_path, rows, PLAIN, skip_outside=True)
+    assert words not in remarks_on(tmp_path, "x,y\n5,5\n0,70\n", PLAIN)
+
+
 def test_points_too_far_away_to_be_placed_are_outside(tmp_path):
     """Beyond 1e12, and infinite: left out where all that is outside is."""
     (tmp_path / "p.csv").write_text("x,y\n1,1\n1e15,2\ninf,2\n11,2\n,2\n")
@@ -451,8 +464,7 @@ class TestRemediesThatHelp:
     def test_points_beside_a_window_at_the_origin(self, tmp_path):
         """Near 0 other units and signs lie in the window too: points just outside are not in kilometres or mirrored."""
         for rows in ("10.5,5\n", "-0.5,5\n", "5,-0.5\n"):
-            said = remarks_on(tmp_path, "x,y\n5,5\n" + rows)
-            assert not said, said
+            assert remarks_on(tmp_path, "x,y\n5,5\n" + rows) == NO_CAUSE
         assert "In kilometres" in remarks_on(tmp_path, "x,y\n4000,5000\n")
         assert "sign of x" in remarks_on(tmp_path, "x,y\n-530000,180000\n", GRID)
 

@@ -220,3 +220,58 @@ class TestRelease:
         file.write_text(json.dumps(cert))
         said = spoken(run("show", path, "--release", copied / "public", code=3))
         assert "names no ledger" in said
+
+
+class TestPersons:
+    """A ledger of points, asked for releases about persons."""
+
+    ASK = ("--method", "laplace", "--epsilon", 1, "--window", "0,0,1000,1000", "--crs", "EPSG:27700", "--n", 300)
+    WHO = ("--user", "Pat ID", "--max-points-per-person", 3)
+
+    def test_it_says_before_the_spend_that_persons_are_not_protected(self, path, tmp_path, monkeypatch):
+        monkeypatch.delenv("DPPPSYNTH_YES")
+        people = [f"{x},{y},p{k // 3}\n" for k, (x, y) in enumerate(PATTERN.xy.tolist())]
+        (tmp_path / "points.csv").write_text("x,y,Pat ID\n" + "".join(people), encoding="utf-8")
+        ask = (*self.ASK, "--alpha", 25, *self.WHO, "--ledger", path)
+        budget = "--epsilon 2 --delta 1e-05 --alpha 25"
+        opens = f"`dpppsynth ledger init NEW.json {budget} --user 'Pat ID' --max-points-per-person 3`"
+        said = spoken(run_command("check", *ask))
+        assert "(Pat ID is not protected)" in said
+        assert opens in said
+        refused = run_command("synthesize", tmp_path / "points.csv", *ask, "--out", tmp_path / "out", code=2)
+        assert opens in spoken(refused)
+        assert shown(path)["spent"] == 0
+        run_command("synthesize", tmp_path / "points.csv", *ask, "--out", tmp_path / "out", "--yes")
+        assert "keeps its Pat ID (which is not protected)" in shown(path)["neighbours"]
+
+    def test_one_that_it_names_protects_them(self, tmp_path):
+        book = tmp_path / "persons.json"
+        run("init", book, *BUDGET, "--alpha", 25, *self.WHO)
+        said = spoken(run_command("check", *self.ASK, "--alpha", 25, *self.WHO, "--ledger", book))
+        assert "not protected" not in said
+        assert "ledger init" in spoken(run_command("check", *self.ASK, "--alpha", 25, "--ledger", book, code=2))
+
+    def test_points_are_not_warned_of(self, path):
+        assert "not protected" not in spoken(run_command("check", *self.ASK, "--alpha", 25, "--ledger", path))
+
+
+class TestCheck:
+    """`check --ledger` refuses what `synthesize` would."""
+
+    ASK = (*TestPersons.ASK, "--alpha", 25)
+
+    def test_one_that_is_not_there(self, tmp_path):
+        said = spoken(run_command("check", *self.ASK, "--ledger", tmp_path / "nope.json", code=2))
+        assert "there is no" in said
+        assert "dpppsynth ledger init" in said
+        assert not (tmp_path / "nope.json").exists()
+
+    def test_one_without_room(self, path):
+        before = path.read_bytes()
+        run_command("check", *self.ASK, "--ledger", path)
+        run_command("check", *(3 if word == 1 else word for word in self.ASK), "--ledger", path, code=4)
+        assert path.read_bytes() == before
+
+    def test_values_of_marks_go_with_a_ledger(self, path):
+        run_command("check", *self.ASK, "--ledger", path, "--subset", "year=2021")
+        assert "--subset: " in spoken(run_command("check", *self.ASK, "--subset", "year=2021", code=2))

@@ -119,7 +119,7 @@ REFUSED = {
     "wrong length": ([BOX], [1, 2], "one value per polygon"),
     "empty": ([], [], "at least one polygon"),
     "crosses itself": ([Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])], [1], "make_valid"),
-    "a line": ([shapely.LineString([(0, 0), (1, 1)])], [1], "valid polygons"),
+    "a line": ([shapely.LineString([(0, 0), (1, 1)])], [1], "got LineString, .* function of places"),
     "missing": ([None], [1], "valid polygons"),
 }
 

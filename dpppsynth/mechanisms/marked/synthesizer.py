@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.mark_settings import DESCRIBED, PROTECTION, described_marks, protection
+from dpppsynth.contract.mark_settings import DESCRIBED, PROTECTION, described_marks, protection, require_unprotected
 from dpppsynth.contract.moved_counts import MOST_NODES, nodes_beyond
 from dpppsynth.contract.object_options import (
     COVARIATES,
@@ -272,10 +272,7 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     def relation_from(cls, options: ParsedOptions) -> CappedRelation:
         marks, found = cls.marks_from(options), super().relation_from(options)
         if isinstance(found, AddRemove):
-            for name in ("protect_time", "protect_types"):
-                if options[name] is not None:
-                    msg = f"{name}: under add-remove points come and go with all their marks; leave it out"
-                    raise InputError(msg)
+            require_unprotected(options.values)
             return found
         told = protection(options.values, marks, near=options["alpha"] is not None)
         return cls(1.0, marks=marks, relation=replace(found, **told)).neighbouring()
