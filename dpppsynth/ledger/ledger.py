@@ -271,7 +271,7 @@ class Ledger(Account):
         history.admit(event | {"claim": "", "taken": False})
 
     def caution(self, guarantee: Guarantee) -> str | None:
-        """What a ledger of points does not promise persons that a release is about; None where nothing is amiss."""
+        """Warning that a ledger of points does not protect persons whom a release does; None for all others."""
         return self._read().budget.caution(guarantee)
 
     def authorise(
