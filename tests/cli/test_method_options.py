@@ -185,9 +185,10 @@ class TestDeclarations:
     @pytest.mark.parametrize("command", ["check", "rehearse", "synthesize", "audit"])
     def test_the_first_screen_has_the_common_options_and_leads_to_the_others(self, command):
         said = spoken(run(command, "--help"))
-        options = set(re.findall(r"(?<= )--[a-z][a-z-]*(?= [<A-Z])", said))
+        # Whether -h stands beside --help depends on who has asked for the command's help before.
+        options = set(re.findall(r"(?<= )--[a-z][a-z-]*(?= [<A-Z])", said)) - {"--help"}
         assert {"--method", "--epsilon", "--alpha", "--window", "--network"} <= options
-        assert len(options) <= 15
+        assert len(options) <= 15, sorted(options)
         assert f"dpppsynth help {command} laplace" in said
         assert f"dpppsynth help {command} all" in said
 

@@ -107,7 +107,7 @@ def test_pages_run_from_top_to_bottom(name, monkeypatch, tmp_path):
 def test_the_criminologists_other_options_go_into_the_line_below_them(monkeypatch, tmp_path):
     """`keep-n` stood in the line, which options that hide n cannot take."""
     page = (ROOT / "docs/guides/criminologist.md").read_text()
-    other = re.search(r"`(--skip-outside[^`]*)`\s+in place of `--alpha`", page)[1]
+    other = re.search(r"`(--skip-outside[^`]*)`,\s+without `--alpha`", page)[1]
     words = next(commands_of(re.search(r"```shell\n(.*?)```", page, re.DOTALL)[1], {}))
     start = words.index("--alpha")
     words[start : start + 2] = shlex.split(other)
