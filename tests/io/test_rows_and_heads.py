@@ -25,6 +25,7 @@ from dpppsynth.privacy import AddRemovePerson, ReplaceOne
 from dpppsynth.release import load_release
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import require_number
+from dpppsynth.spatial.tables.formats import read_head, read_table
 
 WINDOW = Window.rectangle(0, 0, 100, 100, "EPSG:27700")
 STREET = LinearNetwork([[0, 50], [100, 50]], [[0, 1]], "EPSG:27700")
@@ -66,6 +67,22 @@ def test_the_head_of_geojson_is_read_past_its_values(tmp_path, monkeypatch):
         assert require_head(tmp_path / f"{name}.geojson", WINDOW, marks=["year"]) == ("year", "who")
         with pytest.raises(InputError, match="no column 'more'"):
             require_head(tmp_path / f"{name}.geojson", WINDOW, marks=["more"])
+
+
+@pytest.mark.parametrize(
+    ("row", "beside"),
+    [
+        ({"year": 2021, "type": "Feature", "properties": {"more": 1}}, {}),
+        ({"year": 2021, "coordinates": "x"}, {}),
+        ({"year": 2021}, {"coordinates": []}),
+    ],
+)
+def test_names_of_geojson_are_those_of_properties_whatever_they_are_called(row, beside, tmp_path):
+    feature = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 2]}, "properties": row}
+    file = tmp_path / "points.geojson"
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": [feature], **beside}))
+    head, table = read_head(file), read_table(file)
+    assert list(head.columns) == list(table.columns) == list(row)
 
 
 @pytest.fixture(scope="module")

@@ -172,7 +172,7 @@ def json_table(source: Path, content: Callable[[], bytes] | None = None) -> Tabl
     """Read a GeoJSON file, or bytes that messages call by its name, into a `Table`."""
     features, crs = _json_features(source, source.read_bytes if content is None else content)
     places, text = _shapes([feature.get("geometry") for feature in features])
-    properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
+    properties = _properties(features)
     stated = {name: column([row.get(name) for row in properties]) for name in _names(properties)}
     columns = stated if features else AnyColumn()
     table = geometry_table(places, columns, crs, {"not a number": text})
@@ -180,22 +180,16 @@ def json_table(source: Path, content: Callable[[], bytes] | None = None) -> Tabl
 
 
 def _json_head(source: Path) -> Table:
-    """The table of a GeoJSON file without its rows, of whose features the names of properties alone are kept."""
+    """The table of a GeoJSON file without its rows: names of properties, by where they stand in it, and the CRS."""
     # Numbers stay the texts that they are written as.
     numbers = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), str)
-    features, crs = _json_features(source, source.read_bytes, object_pairs_hook=_without_values, **numbers)
-    properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
-    columns = {name: column([]) for name in _names(properties)} if features else AnyColumn()
+    features, crs = _json_features(source, source.read_bytes, **numbers)
+    columns = {name: column([]) for name in _names(_properties(features))} if features else AnyColumn()
     return geometry_table(np.empty((0, 2)), columns, crs)
 
 
-def _without_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of GeoJSON without coordinates and, of a feature, without values of properties."""
-    members = dict(pairs)
-    if members.get("type") == "Feature":
-        row = members.get("properties")
-        return {"properties": dict.fromkeys(row) if isinstance(row, dict) else None}
-    return {} if "coordinates" in members else members
+def _properties(features: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
 
 
 def _names(properties: Iterable[Mapping[Any, Any]]) -> dict[str, None]:
