@@ -89,10 +89,10 @@ def capped_total(points: Nodes, pairs: NearPairs, weight: Ints, same: int) -> in
     from dpppsynth.models.pair_network import largest_sums
 
     number = int(points.place.max()) + 1
-    first, second, share = (np.ascontiguousarray(each, dtype=np.int32) for each in (*pairs[:2], weight))
-    if not 0 <= share.min(initial=0) <= share.max(initial=0) <= same:
+    if not 0 <= weight.min(initial=0) <= weight.max(initial=0) <= same:
         msg = "weight: shares are from 0 to that of two points in one place."
         raise ValueError(msg)
+    first, second, share = (np.ascontiguousarray(each, dtype=np.int32) for each in (*pairs[:2], weight))
 
     def near(chosen: np.ndarray) -> Ints:
         """(M,) largest sum of a node's point with all chosen nodes' points, itself included."""
@@ -159,4 +159,4 @@ def _flow(points: Nodes, pairs: tuple[np.ndarray, np.ndarray, np.ndarray], same:
     if not network.is_largest(ends, owner, capacity, flow, room, reached):
         msg = "a maximum flow is not one; this is an error of this package, please report it."
         raise RuntimeError(msg)
-    return int((room - into).sum())
+    return int(flow.sum())
