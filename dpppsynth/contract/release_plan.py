@@ -3,9 +3,9 @@
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, 
 from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import MechanismResult, Result
-from dpppsynth.contract.spending import file_sizes, output_folder, paid_before, spend, spent_if_refused
+from dpppsynth.contract.spending import file_sizes, read_sooner, spend
 from dpppsynth.contract.statistic import Measured, Statistic, counted_few, require_kept_cap
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
@@ -27,8 +27,6 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.patterns import PointPattern
-
-Read = TypeVar("Read")
 
 
 def require_unshared(marks: Sequence[str], subset: Subset) -> None:
@@ -177,9 +175,12 @@ class ReleasePlan:
         # Validate the public facts of a pattern before spending: its domain, the names of its marks and n.
         self.statistic.require_public(pattern)
         account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
-        self._sooner(lambda: self.statistic.require_counted(pattern), **account)
         return self._spend(
-            lambda rng: (self.statistic.measure(pattern, rng), pattern.snap), rng, progress=progress, **account
+            lambda rng: (self.statistic.measure(pattern, rng), pattern.snap),
+            lambda: self.statistic.require_counted(pattern),
+            rng,
+            progress=progress,
+            **account,
         )
 
     def partial(self, points: PointPattern | Iterable[PointPattern]) -> Partial:
@@ -238,29 +239,23 @@ class ReleasePlan:
             As for `release`.
         """
         self._require_additive()
-        known = self._whole(partials) if isinstance(partials, Sequence) else None
         account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
-        known = known or self._sooner(lambda: self._whole(partials), **account)
 
-        def measure(rng: RngLike) -> tuple[Measured[Statistic], float | None]:
-            whole = known or self._whole(partials)
-            return self.statistic.noised(whole.exact, rng), whole.snap
+        @cache
+        def whole() -> Partial:
+            found = total(partials)
+            require_whole(found, self.fingerprint, self.n)
+            return found
 
-        return self._spend(measure, rng, progress=progress, **account)
-
-    def _sooner(self, read: Callable[[], Read], **account: Any) -> Read | None:
-        """Points that an entry has paid for, read before the ledger keeps their n; None without one."""
-        ledger, entry = account["ledger"], account["entry"]
-        if not paid_before(ledger, entry):
-            return None
-        output_folder(account["keep"], sum(self.file_sizes))
-        with spent_if_refused(ledger, entry):
-            return read()
-
-    def _whole(self, partials: Iterable[Partial]) -> Partial:
-        found = total(partials)
-        require_whole(found, self.fingerprint, self.n)
-        return found
+        if isinstance(partials, Sequence):
+            whole()
+        return self._spend(
+            lambda rng: (self.statistic.noised(whole().exact, rng), whole().snap),
+            whole,
+            rng,
+            progress=progress,
+            **account,
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -289,13 +284,21 @@ class ReleasePlan:
         return file_sizes(self)
 
     def _spend(
-        self, measure: Callable[[RngLike], tuple[Measured[Statistic], float | None]], rng: RngLike, **account: Any
+        self,
+        measure: Callable[[RngLike], tuple[Measured[Statistic], float | None]],
+        count: Callable[[], object],
+        rng: RngLike,
+        **account: Any,
     ) -> Result:
-        """Spend on what is measured of points that were moved onto the domain within a public tolerance."""
+        """Spend on what is measured of points that were moved onto the domain within a public tolerance.
+
+        Points that an entry has paid for are counted before the ledger keeps their n.
+        """
         require_progress(account["progress"])
         require_unshared(self.statistic.mark_names, account["subset"])
         # The record is loaded before the budget is spent: where it does not load, nothing is.
         self._described()
+        read_sooner(self, count, ledger=account["ledger"], entry=account["entry"], keep=account["keep"])
         return spend(self, lambda rng, entry: self._uninferred(*measure(rng), entry), rng, **account)
 
     def measure(self, pattern: PointPattern, rng: RngLike, entry: str | None = None) -> MechanismResult:

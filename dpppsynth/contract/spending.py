@@ -184,6 +184,16 @@ def paid_before(ledger: object, entry: str | None) -> bool:
     return isinstance(ledger, Account) and entry is not None and ledger.holds(entry)
 
 
+def read_sooner(
+    plan: Any, read: Callable[[], object], *, ledger: Account | None, entry: str | None, keep: object
+) -> None:
+    """Read points that an open entry has paid for, before the ledger keeps public numbers of them; none without one."""
+    if paid_before(ledger, entry):
+        output_folder(keep, sum(plan.file_sizes))
+        with spent_if_refused(ledger, entry):
+            read()
+
+
 def require_no_ledger_needed(**given: object) -> None:
     """Refuse ledger arguments without a ledger."""
     for name, value in given.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.contract.registry import stratified
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import ResultByLevels, Values
-from dpppsynth.contract.spending import output_folder, paid_before, spend, spent_if_refused
+from dpppsynth.contract.spending import read_sooner, spend
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
@@ -142,15 +142,11 @@ class StratifiedPlan:
         require_mark(pattern, self.by, self.domain)
         require_number(pattern, self.n)
         # What was paid for before is not held to numbers of levels that the points do not have.
-        known = None
-        if paid_before(ledger, entry):
-            output_folder(keep, sum(self.file_sizes))
-            with spent_if_refused(ledger, entry):
-                known = self._parts(pattern)
+        parts = cache(lambda: self._parts(pattern))
+        read_sooner(self, parts, ledger=ledger, entry=entry, keep=keep)
 
         def measure(rng: RngLike, name: str | None) -> ResultByLevels:
-            parts = known or self._parts(pattern)
-            releases = {level: plan.measure(parts[level], rng) for level, plan in self.plans.items()}
+            releases = {level: plan.measure(parts()[level], rng) for level, plan in self.plans.items()}
             return stratified(releases)(self.by, releases, self.guarantee, name, self.values)
 
         account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}

@@ -134,3 +134,15 @@ def test_another_number_of_points_costs_nothing_whoever_adds_them_up(tmp_path):
     ledger = Ledger.create(tmp_path / "ledger.json", epsilon=5.0, delta=0.0, relation=dps.ReplaceOne())
     assert outcome(plan.release, pattern, ledger) == (InputError, 0)
     assert outcome(plan.finish, [plan.partial(pattern)], ledger) == (InputError, 0)
+
+
+def test_what_is_public_refuses_before_points_are_read_for_an_entry(tmp_path):
+    relation = dps.AlphaNeighbours(50.0, time=1.0, types="public", time_unit="hours")
+    plan = dps.MarkedSynthesizer(1.0, marks=MARKS, relation=relation).plan(WINDOW, n=len(XY))
+    ledger = Ledger.create(tmp_path / "ledger.json", epsilon=1.0, delta=0.0, relation=relation)
+    entry = ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=WINDOW)
+    read = []
+    for public in ({"subset": {"kind": "a"}}, {"progress": "loud"}):
+        with pytest.raises(InputError):
+            plan.finish(map(read.append, range(1)), ledger=ledger, entry=entry, **public)
+    assert not read
