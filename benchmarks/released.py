@@ -6,12 +6,11 @@ Halves of sets, score and distance are those of `rivals.py`, and so is the gener
 """
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from held_out import halves, sets
-from pages import command_line, fill, table
-from rivals import Case, Kept, neighbours
+from pages import fill, table
+from rivals import Case, Kept, neighbours, on_sets
 
 import dpppsynth as dps
 from dpppsynth.spatial.intensity import LogLinear
@@ -53,10 +52,7 @@ def row(case: Case, relation: str, epsilon: float, kept: Kept) -> list[str]:
 
 
 def main() -> None:
-    parser = command_line(__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of files NAME.csv.gz")
-    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
-    args = parser.parse_args()
+    args = on_sets(__doc__).parse_args()
     kept, found = Kept(args.kept), dict(sets(args.data, points=1000))
     cases = {name: Case(name, *halves(found[name])) for name in SETS}
     lines = [

@@ -6,14 +6,12 @@ released points, which no private release may do: what the distance loses is the
     OMP_NUM_THREADS=1 python benchmarks/rival_blocks.py --data FOLDER --out docs/results/rivals.md
 """
 
-from pathlib import Path
-
 import numpy as np
 import rival_methods
 from baselines.histograms import blocks
 from held_out import halves, sets
-from pages import command_line, fill, table
-from rivals import CELLS, Case, Kept, neighbours
+from pages import fill, table
+from rivals import CELLS, Case, Kept, neighbours, on_sets
 
 SETS = ("france", "airports", "bei", "shapley")
 RELATIONS = {"replace one": 2.0, "add/remove": 1.0}
@@ -59,10 +57,7 @@ def row(case: Case, relation: str, kept: Kept) -> list[str]:
 
 
 def main() -> None:
-    parser = command_line(__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of files NAME.csv.gz")
-    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
-    args = parser.parse_args()
+    args = on_sets(__doc__).parse_args()
     kept, found = Kept(args.kept), dict(sets(args.data, points=1000))
     cases = [Case(name, *halves(found[name])) for name in SETS]
     fill(args.out, "blocks", table(HEADS, [row(case, relation, kept) for case in cases for relation in RELATIONS]))

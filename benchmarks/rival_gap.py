@@ -8,14 +8,13 @@ score and halves are those of `rivals.py`. Exact counts stand on the same tents,
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import rival_methods
 from held_out import BANDWIDTHS, files, halves, score
-from pages import command_line, fill, table
-from rivals import Case, Kept
+from pages import fill, table
+from rivals import Case, Kept, on_sets
 
 import dpppsynth as dps
 from dpppsynth.contract.rules import planar_rules
@@ -95,10 +94,8 @@ def row(case: Case, kept: Kept, *, every: bool) -> list[str]:
 
 
 def main() -> None:
-    parser = command_line(__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of files NAME.csv.gz")
+    parser = on_sets(__doc__)
     parser.add_argument("--all", nargs="*", default=(), help="names of sets of which all is run")
-    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
     args = parser.parse_args()
     kept, cases = Kept(args.kept), [Case(name, *halves(found, MOST)) for name, found in files(args.data)]
     fill(args.out, "gap", table(HEADS, [row(case, kept, every=case.name in args.all) for case in cases]))

@@ -13,6 +13,7 @@ are run, and with `--again` one method of ours; all other results stay as the fi
     OMP_NUM_THREADS=1 python benchmarks/rivals.py --data FOLDER --out docs/results/rivals.md
 """
 
+import argparse
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -131,6 +132,15 @@ def _release(synthesizer: dps.LGCPSynthesizer, known: dps.PointPattern, guess: d
     except dps.QualityError as error:
         # As a user would: infer again from the same private statistic, at no privacy cost.
         return error.release.infer(rng)
+
+
+def on_sets(text: str, *, simulated: bool = False) -> argparse.ArgumentParser:
+    """Parser of the arguments of what is run on sets of points, or simulated ones, with results that are kept."""
+    parser = command_line(text)
+    without = "; simulated sets alone without it" if simulated else ""
+    parser.add_argument("--data", type=Path, required=not simulated, help=f"folder of files NAME.csv.gz{without}")
+    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
+    return parser
 
 
 class Kept:
@@ -262,10 +272,8 @@ def fill_all(page: Path | None, tables: Iterable[tuple[str, list[str]]]) -> None
 
 
 def main() -> None:
-    parser = command_line(__doc__)
-    parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz; simulated sets alone without it")
+    parser = on_sets(__doc__, simulated=True)
     parser.add_argument("--sets", nargs="+", help="names of sets, instead of all")
-    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
     parser.add_argument("--again", choices=("tents", "moved", FIELD), help="method that is run alone, with --out")
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS, help="budgets, with --again")
     args = parser.parse_args()
