@@ -8,6 +8,7 @@ import pytest
 import shapely
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
+from support.networks import random_places, random_web
 
 from dpppsynth import datasets
 from dpppsynth.core.errors import InputError
@@ -21,23 +22,6 @@ def streets(city):
     vertices = np.loadtxt(datasets.path(f"{city}_vertices"), delimiter=",", skiprows=1)[:, 1:]
     edges = np.loadtxt(datasets.path(f"{city}_edges"), delimiter=",", skiprows=1).astype(int)
     return LinearNetwork(vertices, edges)
-
-
-def web(rng):
-    """Twelve vertices, a spanning tree, further edges, parallel ones and a loop, all curved to random lengths."""
-    vertices = rng.uniform(0, 10, (12, 2))
-    edges = [(i, int(rng.integers(i))) for i in range(1, 12)] + [tuple(rng.integers(0, 12, 2)) for _ in range(8)]
-    edges += [edges[0], edges[0][::-1], (3, 3)]
-    bends = rng.uniform(0, 10, (len(edges), 2, 2))
-    lines = [shapely.LineString([vertices[a], *bend, vertices[b]]) for (a, b), bend in zip(edges, bends, strict=True)]
-    return LinearNetwork(vertices, edges, lines=lines)
-
-
-def places(network, n, rng):
-    edge = rng.integers(0, len(network.edges), n)
-    # Ends of edges are among them.
-    share = np.where(rng.random(n) < 0.2, rng.integers(0, 2, n), rng.random(n))
-    return np.column_stack([edge, share * network.lengths[edge]])
 
 
 def refined(network, positions):
@@ -68,15 +52,15 @@ def test_distances_equal_an_independent_implementation(city):
 @pytest.mark.parametrize("seed", range(5))
 def test_distances_equal_those_through_the_refined_graph(seed):
     rng = np.random.default_rng(seed)
-    network = web(rng)
-    at = places(network, 40, rng)
+    network = random_web(rng)
+    at = random_places(network, 40, rng)
     np.testing.assert_allclose(distances(network, at, at), refined(network, at), rtol=1e-12, atol=1e-12)
 
 
 def test_distances_are_a_metric():
     rng = np.random.default_rng(20)
-    network = web(rng)
-    at = places(network, 40, rng)
+    network = random_web(rng)
+    at = random_places(network, 40, rng)
     d = distances(network, at, at)
     assert (d == d.T).all()
     assert (np.diag(d) == 0).all()
@@ -86,8 +70,8 @@ def test_distances_are_a_metric():
 
 def test_blocks_and_columns_make_no_difference(monkeypatch):
     rng = np.random.default_rng(21)
-    network = web(rng)
-    a, b = places(network, 30, rng), places(network, 7, rng)
+    network = random_web(rng)
+    a, b = random_places(network, 30, rng), random_places(network, 7, rng)
     whole = distances(network, a, b)
     expected = network.diameter
     monkeypatch.setattr(shortest_paths, "BLOCK", 50)
@@ -100,8 +84,8 @@ def test_blocks_and_columns_make_no_difference(monkeypatch):
 
 def test_paths_within_the_limit_are_exact():
     rng = np.random.default_rng(22)
-    network = web(rng)
-    at, limit = places(network, 30, rng), 6.0
+    network = random_web(rng)
+    at, limit = random_places(network, 30, rng), 6.0
     whole, short = np.empty((30, 12)), np.empty((30, 12))
     for out, most in ((whole, np.inf), (short, limit)):
         for part, known in from_positions(network, at, most):
@@ -127,7 +111,7 @@ def test_diameter_of_simple_networks():
 def test_search_for_the_diameter_ends_no_sooner_than_it_may(seed, monkeypatch):
     # One edge at a time.
     monkeypatch.setattr(shortest_paths, "BLOCK", 1)
-    network = web(np.random.default_rng(seed))
+    network = random_web(np.random.default_rng(seed))
     d = shortest_paths.vertex_distances(network.adjacency, np.arange(12))
     (u, v), length = network.edges.T, network.lengths
     between = (d[u][:, u] + d[u][:, v] + d[v][:, u] + d[v][:, v]) / 4 + (length[:, None] + length) / 2

@@ -8,28 +8,11 @@ import numpy as np
 import pytest
 import shapely
 import shapely.ops
+from support.networks import random_places, random_web
 
 from dpppsynth.linear_network import LinearNetwork, resistance
 from dpppsynth.linear_network.resistance import resistances
 from dpppsynth.linear_network.shortest_paths import distances
-
-
-def web(rng, extra=8):
-    """Twelve vertices, a spanning tree, further edges, parallel ones and a loop, all curved to random lengths."""
-    vertices = rng.uniform(0, 10, (12, 2))
-    edges = [(i, int(rng.integers(i))) for i in range(1, 12)]
-    if extra:
-        edges += [tuple(rng.integers(0, 12, 2)) for _ in range(extra)] + [edges[0], edges[0][::-1], (3, 3)]
-    bends = rng.uniform(0, 10, (len(edges), 2, 2))
-    lines = [shapely.LineString([vertices[a], *bend, vertices[b]]) for (a, b), bend in zip(edges, bends, strict=True)]
-    return LinearNetwork(vertices, edges, lines=lines)
-
-
-def places(network, n, rng):
-    edge = rng.integers(0, len(network.edges), n)
-    # Ends of edges are among them.
-    share = np.where(rng.random(n) < 0.2, rng.integers(0, 2, n), rng.random(n))
-    return np.column_stack([edge, share * network.lengths[edge]])
 
 
 def refined(network, positions):
@@ -54,8 +37,8 @@ def refined(network, positions):
 @pytest.mark.parametrize("seed", range(5))
 def test_resistances_equal_those_of_the_refined_graph(seed):
     rng = np.random.default_rng(seed)
-    network = web(rng)
-    at = places(network, 40, rng)
+    network = random_web(rng)
+    at = random_places(network, 40, rng)
     links, node, size = refined(network, at)
     laplacian = np.zeros((size, size))
     for u, v, length in links:
@@ -67,7 +50,7 @@ def test_resistances_equal_those_of_the_refined_graph(seed):
 
 
 def test_resistances_equal_those_of_networkx():
-    network = web(np.random.default_rng(30))
+    network = random_web(np.random.default_rng(30))
     graph = networkx.MultiGraph()
     for (a, b), length in zip(network.edges.tolist(), network.lengths, strict=True):
         if a != b:
@@ -84,8 +67,8 @@ def test_resistances_equal_those_of_networkx():
 
 def test_resistances_are_a_metric_below_the_paths():
     rng = np.random.default_rng(31)
-    network = web(rng)
-    at = places(network, 40, rng)
+    network = random_web(rng)
+    at = random_places(network, 40, rng)
     r, d = resistances(network, at, at), distances(network, at, at)
     assert (r == r.T).all()
     assert (np.diag(r) == 0).all()
@@ -96,8 +79,8 @@ def test_resistances_are_a_metric_below_the_paths():
 
 def test_on_trees_resistances_are_lengths_of_paths():
     rng = np.random.default_rng(32)
-    tree = web(rng, extra=0)
-    at = places(tree, 60, rng)
+    tree = random_web(rng, extra=0)
+    at = random_places(tree, 60, rng)
     np.testing.assert_allclose(resistances(tree, at, at), distances(tree, at, at), rtol=1e-12, atol=1e-11)
 
 
@@ -129,8 +112,8 @@ def test_circle(count):
 
 def test_anchor_orientation_and_cuts_make_no_difference():
     rng = np.random.default_rng(33)
-    network = web(rng)
-    at = places(network, 30, rng)
+    network = random_web(rng)
+    at = random_places(network, 30, rng)
     expected = resistances(network, at, at)
     for anchor in (3, 11):
         np.testing.assert_allclose(resistances(network, at, at, anchor), expected, rtol=1e-11, atol=1e-12)
@@ -151,8 +134,8 @@ def test_anchor_orientation_and_cuts_make_no_difference():
 
 def test_rows_columns_and_blocks_make_no_difference(monkeypatch):
     rng = np.random.default_rng(34)
-    network = web(rng)
-    a, b = places(network, 30, rng), places(network, 7, rng)
+    network = random_web(rng)
+    a, b = random_places(network, 30, rng), random_places(network, 7, rng)
     whole = resistances(network, np.concatenate([a, b]), np.concatenate([a, b]))[:30, 30:]
     monkeypatch.setattr(resistance, "COLUMNS", 3)
     np.testing.assert_allclose(resistances(network, a, b), whole, rtol=1e-12, atol=1e-13)

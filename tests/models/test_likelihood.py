@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import scipy
+from support.slopes import central_differences
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models import (
@@ -33,11 +34,6 @@ def make(n, *, noise=0.7, masses=None, seed=0):
     rng = np.random.default_rng(seed)
     masses = rng.random(16) * 6 - 1 if masses is None else masses
     return NoisyMasses(masses, noise, FIELD.measure, B, n), rng.normal(size=len(FIELD.vertices))
-
-
-def central_differences(function, w, h=1e-5):
-    steps = h * np.eye(len(w))
-    return np.stack([(function(w + s) - function(w - s)) / (2 * h) for s in steps])
 
 
 @pytest.mark.parametrize("n", [40, None])

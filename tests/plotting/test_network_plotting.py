@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import shapely
 from matplotlib.text import Text
+from support.pictures import pixel_at, pixels, texts
 
 from dpppsynth import InputError, PointPattern, Window
 from dpppsynth.linear_network import LinearNetwork, network_mesh
@@ -26,22 +27,6 @@ NETWORKS = [BLOCK, FLAT, UPRIGHT]
 NAMES = ["block", "flat", "upright"]
 MESHES = [network_mesh(BLOCK, 7.0), trace_mesh(BLOCK, spacing=30.0)]
 KINDS = ["segments", "triangles"]
-
-
-def pixels(ax):
-    figure = ax.figure
-    figure.canvas.draw()
-    return np.asarray(figure.canvas.buffer_rgba())[..., :3].astype(int)
-
-
-def pixel_at(ax, x, y):
-    image = pixels(ax)
-    column, row = ax.transData.transform((x, y))
-    return image[len(image) - 1 - int(row), int(column)]
-
-
-def texts(figure):
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 
 def covers(ax, domain):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import shapely
 from matplotlib.figure import Figure
+from support.pictures import pixel_at, pixels, texts
 
 from dpppsynth import AddRemove, InputError, LaplaceSynthesizer, LGCPSynthesizer, PointPattern, ReplaceOne, Window
 from dpppsynth.evaluation import kernel_intensity
@@ -29,22 +30,6 @@ ISLANDS = Window.polygon(shapely.MultiPolygon([SQUARE.geometry.difference(HOLE),
 WINDOWS = [SQUARE, ISLANDS]
 NAMES = ["square", "hole and island"]
 XY = np.array([[100.0, 100.0], [100.0, 100.0], [300.0, 700.0], [900.0, 50.0]])
-
-
-def pixels(ax):
-    figure = ax.figure
-    figure.canvas.draw()
-    return np.asarray(figure.canvas.buffer_rgba())[..., :3].astype(int)
-
-
-def pixel_at(ax, x, y):
-    image = pixels(ax)
-    column, row = ax.transData.transform((x, y))
-    return image[len(image) - 1 - int(row), int(column)]
-
-
-def texts(figure):
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 
 def covers(ax, window):

@@ -1,7 +1,8 @@
-"""Pictures as matplotlib is asked to write them."""
+"""Pictures as matplotlib draws them, and is asked to write them."""
 
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
@@ -18,3 +19,19 @@ def pictures_drawn():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", writing)
         yield drawn
+
+
+def pixels(ax):
+    figure = ax.figure
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())[..., :3].astype(int)
+
+
+def pixel_at(ax, x, y):
+    image = pixels(ax)
+    column, row = ax.transData.transform((x, y))
+    return image[len(image) - 1 - int(row), int(column)]
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]

@@ -12,6 +12,7 @@ import scipy.spatial
 import scipy.stats
 import shapely
 from support.seams import randomise_by
+from support.slopes import central_differences
 
 from dpppsynth import LGCPSynthesizer, datasets
 from dpppsynth.core.errors import InputError, PrivacyCheckError
@@ -423,11 +424,6 @@ def make(n, seed=0, *, values=None, noise_sd=1.0):
     m = start.expected_masses(w)
     values = COLUMNS.T @ m + rng.normal(size=COLUMNS.shape[1]) if values is None else values
     return replace(start, values=values, estimate=start.vertex_masses(w)), w
-
-
-def central_differences(function, w, h=1e-5):
-    steps = h * np.eye(len(w))
-    return np.stack([(function(w + s) - function(w - s)) / (2 * h) for s in steps])
 
 
 @pytest.mark.parametrize("n", [40, None])
