@@ -66,7 +66,7 @@ def main() -> None:
         if len(case.known) < 1000:
             continue
         found = [case.best(candidates(args.python, name, case, EPSILON), rivals.EVEN) for name in ("mst", "aim")]
-        own = rivals.histograms(case, EPSILON, 1.0, rivals.Kept(None))
+        own = rivals.histograms(case, "add/remove", EPSILON, rivals.Kept(None))
         told = [f"{score:.3f}, {100 * distance:.2f}" for score, distance in found]
         best, near = max(own, key=lambda name: own[name][0]), min(own, key=lambda name: own[name][1])
         told += [f"{own['MST'][0]:.3f}, {100 * own['MST'][1]:.2f}"]

@@ -8,7 +8,8 @@ Rivals know more than a release may: all know the number of points, and what the
 bandwidths, steps, what becomes of negative masses) is chosen on the judging half itself, anew for each measure.
 
 Scores of all are kept in a file where one is named, and what stands there is not run again. With `--sets` these alone
-are run, and with `--again` one method of ours; all other results stay as the files beside the page have them.
+are run, and with `--again` one method of ours, or all histograms; all other results stay as the files beside the page
+have them, in their digits.
 
     OMP_NUM_THREADS=1 python benchmarks/rivals.py --data FOLDER --out docs/results/rivals.md
 """
@@ -52,6 +53,7 @@ ALPHAS = {"alpha 1 %": 0.01, "alpha .5 %": 0.005}
 ANYWHERE = {"replace one": dps.ReplaceOne(), "add/remove": dps.AddRemove()}
 RELATIONS = (*ALPHAS, *ANYWHERE)
 KERNEL, FIELD = "kernel, not private", rival_tables.FIELD
+HISTOGRAMS = "histograms"
 # Noise of the field on the points themselves: epsilon at an alpha of a hundredth.
 LIMIT = (0.01, 1000.0)
 # Cells along each side for the distance that is told, and for the one that chooses among candidates.
@@ -181,8 +183,9 @@ def limits(case: Case, kept: Kept, wanted: Iterable[str] = (KERNEL, FIELD)) -> d
     return {name: kept.get((case.name, len(known), name), ways[name]) for name in wanted}
 
 
-def histograms(case: Case, epsilon: float, sensitivity: float, kept: Kept) -> dict[str, list]:
+def histograms(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, list]:
     """Results of all histograms."""
+    sensitivity = 1.0 if relation == "add/remove" else 2.0
     return {
         name: kept.get(
             (case.name, len(case.known), f"sensitivity {sensitivity:g}", epsilon, name),
@@ -234,22 +237,24 @@ def jitters(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, 
 
 def row(case: Case, relation: str, epsilon: float, kept: Kept) -> rival_tables.Row:
     """Results of one setting."""
-    sensitivity = 1.0 if relation == "add/remove" else 2.0
     setting = case.name, len(case.known), relation, epsilon
     return rival_tables.Row(
         *setting,
         ours(case, relation, epsilon, kept),
-        histograms(case, epsilon, sensitivity, kept),
+        histograms(case, relation, epsilon, kept),
         jitters(case, relation, epsilon, kept),
         limits(case, kept),
     )
 
 
 def again(rows: list[rival_tables.Row], case: Case, method: str, budgets: list[float], kept: Kept) -> None:
-    """Put new results of a method of ours into the rows of a set, and into the default's where that takes it."""
+    """Put new results into the rows of a set: of all histograms or a method of ours, and of a default that takes it."""
     for told in rows:
         if (told.name, told.n) != (case.name, len(case.known)) or told.epsilon not in budgets:
             continue
+        if method == HISTOGRAMS:
+            told.histograms.clear()
+            told.histograms.update(histograms(case, told.relation, told.epsilon, kept))
         if method in told.limits:
             told.limits.update(limits(case, kept, (method,)))
         if method in told.ours:
@@ -274,7 +279,8 @@ def fill_all(page: Path | None, tables: Iterable[tuple[str, list[str]]]) -> None
 def main() -> None:
     parser = on_sets(__doc__, simulated=True)
     parser.add_argument("--sets", nargs="+", help="names of sets, instead of all")
-    parser.add_argument("--again", choices=("tents", "moved", FIELD), help="method that is run alone, with --out")
+    ways = ("tents", "moved", FIELD, HISTOGRAMS)
+    parser.add_argument("--again", choices=ways, help="method that is run alone, with --out")
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS, help="budgets, with --again")
     args = parser.parse_args()
     told = bool(args.out and (args.sets or args.again))
@@ -284,7 +290,8 @@ def main() -> None:
             again(rows, case, args.again, args.epsilons, kept)
         else:
             rows = with_rows(rows, case, kept)
-        fill_all(args.out, rival_tables.tables(rows, every_histogram=not told))
+        every = all(set(each.histograms) == set(rival_methods.HISTOGRAMS) for each in rows)
+        fill_all(args.out, rival_tables.tables(rows, every_histogram=every))
 
 
 if __name__ == "__main__":

@@ -118,6 +118,19 @@ def test_a_method_that_is_run_again_is_that_of_the_default_where_it_takes_it(riv
     assert [each.ours["moved"][0] for each in rows] == [0.3, 0.3]
 
 
+def test_histograms_that_are_run_again_take_the_place_of_those_that_were_told(rivals, case, tmp_path):
+    def row(epsilon):
+        return rivals.rival_tables.Row("square", 50, "add/remove", epsilon, {}, {"UG": [9.0, 0.0]}, {}, {})
+
+    rows, kept = [row(1.0), row(3.0)], rivals.Kept(tmp_path / "kept.jsonl")
+    for name in rivals.rival_methods.HISTOGRAMS:
+        kept.get(("square", 50, "sensitivity 1", 1.0, name), lambda: (0.1, 0.2))
+    rivals.again(rows, case, "histograms", [1.0], kept)
+    assert list(rows[0].histograms) == list(rivals.rival_methods.HISTOGRAMS)
+    assert all(found[:2] == [0.1, 0.2] for found in rows[0].histograms.values())
+    assert rows[1].histograms == {"UG": [9.0, 0.0]}
+
+
 def test_rows_of_a_set_that_is_run_take_the_place_of_its_own_alone(rivals, case, monkeypatch):
     def row(name, n, relation="", epsilon=0.0):
         return rivals.rival_tables.Row(name, n, relation, epsilon, {}, {}, {}, {})
