@@ -67,12 +67,12 @@ def positive(
     return number
 
 
-def finite(name: str, value: Any, *, least: float = -LARGEST, remedy: str = "") -> float:
+def finite(name: str, value: Any, *, least: float = -LARGEST) -> float:
     """Return a finite number of at least `least`; for others an InputError."""
     number = real(value)
     if number is None or number < least:
         rule = "finite" if least == -LARGEST else f"finite and at least {least:g}"
-        raise InputError(_wrong(f"{name}: must be {rule}", value, remedy))
+        raise InputError(_wrong(f"{name}: must be {rule}", value))
     return number
 
 

@@ -65,8 +65,6 @@ def test_exposed_is_a_tail(scale, bound, shift):
     beyond = law.pmf(np.arange(max(bound - shift, -bound - 1) + 1, bound + 1))
     assert law.exposed(shift) == pytest.approx(math.fsum(beyond), rel=1e-12, abs=1e-300)
     assert law.exposed(shift) == 1 or shift <= 2 * bound
-    if shift and law.exposed(shift) > 1e-290:
-        assert law.log_exposed(shift) == pytest.approx(math.log(law.exposed(shift)), rel=1e-11, abs=1e-11)
 
 
 def test_bounds_without_tables():
@@ -301,20 +299,3 @@ def test_what_is_not_whole_or_too_large():
 def test_delta_of_zero_is_refused_with_the_reason():
     with pytest.raises(InputError, match="cannot be 0: an error that never exceeds a bound excludes"):
         truncated_geometric_bound(1.0, 0)
-
-
-def test_the_logarithm_of_a_tiny_exposure():
-    # P(k > 5000 - 3) of scale 1 / 2: e^-9996 (1 + e^-2 + e^-4) tanh(1 / 2 scale), in fifty digits.
-    with localcontext() as context:
-        context.prec = 50
-        q = Decimal(-2).exp()
-        expected = (q ** (5000 - 2) * (1 + q + q * q) * (1 - q) / (1 + q)).ln()
-    law = TruncatedGeometric(0.5, 5000)
-    assert law.exposed(3) == 0.0
-    assert law.log_exposed(0) == -math.inf
-    assert law.log_exposed(3) == pytest.approx(float(expected), rel=1e-14)
-    assert TruncatedGeometric(math.inf, 2**60).log_exposed(1) == pytest.approx(-math.log(2.0**61 + 1))
-    assert TruncatedGeometric(1e-200, 7).log_exposed(1) == pytest.approx(-7e200)
-    for shift in (None, -1, 1.5, True):
-        with pytest.raises(InputError, match="shift"):
-            law.log_exposed(shift)

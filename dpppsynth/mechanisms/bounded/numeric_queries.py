@@ -151,14 +151,6 @@ class ErrorTerms:
         return min(1.0, at_least_one([one], self.queries) * (1 + ROUND_UP))
 
     @cached_property
-    def log_delta(self) -> float:
-        """Natural logarithm of delta, of use where it is tiny; minus infinity without a bound."""
-        if self.max_error == math.inf:
-            return -math.inf
-        one = self._law.log_exposed(self.sensitivity)
-        return one + math.log(self.queries) if one < math.log(TINY) else math.log(self.delta)
-
-    @cached_property
     def _law(self) -> TruncatedGeometric:
         return TruncatedGeometric(self.scale, int(self.max_error))
 

@@ -20,7 +20,6 @@ from dpppsynth.privacy.truncated.shifted_losses import (
     at_least_one,
     exposed_part,
     finite_part,
-    geometric_sum,
     power_sums,
     two_sided_sum,
 )
@@ -115,14 +114,6 @@ class TruncatedGeometric:
             At least 0; the law is symmetric. Shifts beyond twice the bound give 1.
         """
         return exposed_part(self.rate, self.bound, require_whole("shift", shift, 0))
-
-    def log_exposed(self, shift: int) -> float:
-        """Natural logarithm of `exposed(shift)`, also where that is too small for a float; minus infinity for 0."""
-        shift, rate = require_whole("shift", shift, 0), self.rate
-        if not 0 < shift <= self.bound:
-            return math.log(exposed_part(rate, self.bound, shift)) if shift else -math.inf
-        beyond = -rate * (self.bound - shift + 1)
-        return beyond + math.log(geometric_sum(rate, shift)) - math.log(self.total_weight)
 
     def epsilon_total(self, shifts: Iterable[int]) -> float:
         """Largest finite privacy loss, `sum shifts / scale`, rounded up: from there on delta falls no more."""
