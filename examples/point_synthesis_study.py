@@ -126,7 +126,7 @@ def own_town(points: Path, network: Path, *, crs: str, x: str | None, y: str | N
     """
     streets = dps.io.read_network(network, to_crs=crs, node=True, largest_component=True)
     near: dict[str, Any] = {"snap": snap, "skip_outside": True}
-    if points.suffix != ".csv":
+    if not points.name.endswith((".csv", ".csv.gz")):
         return town(Held(dps.io.read_pattern(points, streets, crs=crs, **near)))
     # Cities leave coordinates blank where they hide or lack them.
     places = pd.read_csv(points, usecols=[x or "x", y or "y"]).dropna()
