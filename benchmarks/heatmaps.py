@@ -11,6 +11,7 @@ and Brightkite names them with --checkins, and their busiest cells take the plac
 
 import itertools
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -348,8 +349,11 @@ def main() -> None:
             if args.out:
                 fill(args.out / "heatmaps.md", name, lines)
         return
-    args.work.mkdir(parents=True, exist_ok=True)
     scenes, raw = cities(30, SEED, args.checkins), {}
+    if args.checkins:
+        # Scores of simulated cities, or of other files, are not those of these.
+        args.work /= f"own-{zlib.crc32(b''.join(scene.xy.tobytes() for scene in scenes)):08x}"
+    args.work.mkdir(parents=True, exist_ok=True)
     for name in args.only or EXPERIMENTS:
         raw[name] = raw_rows(args.work / f"{name}.csv", partial(EXPERIMENTS[name], scenes), time.perf_counter)
     if args.out and not args.only:

@@ -13,7 +13,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import geopandas as gpd
 import numpy as np
+import pandas as pd
 
 import dpppsynth as dps
 from dpppsynth.contract import rules
@@ -119,10 +121,17 @@ class Held:
 def own_town(points: Path, network: Path, *, crs: str, x: str | None, y: str | None, snap: float) -> Scenario:
     """Points along streets from two files, such as crimes as cities publish them.
 
-    Streets are cut at crossings, and their largest component is taken; no point lies farther off it than `snap`.
+    Streets are cut at crossings, and their largest component is taken. Points that lie farther off it than `snap` are
+    left out, as the paper leaves out those outside its box, and so are rows of a CSV file without a place.
     """
     streets = dps.io.read_network(network, to_crs=crs, node=True, largest_component=True)
-    return town(Held(dps.io.read_pattern(points, streets, x=x, y=y, crs=crs, snap=snap)))
+    near: dict[str, Any] = {"snap": snap, "skip_outside": True}
+    if not points.name.endswith((".csv", ".csv.gz")):
+        return town(Held(dps.io.read_pattern(points, streets, crs=crs, **near)))
+    # Cities leave coordinates blank where they hide or lack them.
+    places = pd.read_csv(points, usecols=[x or "x", y or "y"]).dropna()
+    frame = gpd.GeoDataFrame(geometry=gpd.points_from_xy(places[x or "x"], places[y or "y"], crs=crs))
+    return town(Held(dps.PointPattern.from_geodataframe(frame, streets, **near)))
 
 
 def town(draw: Callable[[np.random.Generator], dps.PointPattern]) -> Scenario:

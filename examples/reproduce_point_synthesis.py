@@ -249,7 +249,7 @@ def main() -> None:
     own.add_argument("--crs", help="coordinate system of the points, in which all is done, such as EPSG:3435")
     own.add_argument("--x", help="column of the first coordinate")
     own.add_argument("--y", help="column of the second coordinate")
-    own.add_argument("--snap", type=float, default=100.0, help="farthest that points lie off the streets, in its unit")
+    own.add_argument("--snap", type=float, default=100.0, help="points farther off the streets are left out")
     args = parser.parse_args()
     if args.points or args.network:
         if not (args.points and args.network and args.crs):

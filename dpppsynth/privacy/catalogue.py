@@ -22,7 +22,7 @@ THEOREMS = {
     "counts-bounded-error": "Theorem N (counts with bounded error)",
     "field-statistic": "Theorem C (Gaussian field statistic)",
     "kernel-superposition": "Theorem B (superposition of kernels)",
-    "kim-lim-3.6": "Kim & Lim, Theorem 3.6 (without its term for edges, which follows from the rest)",
+    "kim-lim-3.6": "Kim & Lim, Theorem 3.6 (without its edge term r_alpha(h), by the lemma in docs/theory/kernel.md)",
     "kim-lim-3.8": "Kim & Lim, Theorem 3.8 (model-averaged)",
     "kim-lim-3.9": "Kim & Lim, Corollary 3.9 (model-averaged)",
     "lipschitz-field": "Theorem D (Lipschitz field)",

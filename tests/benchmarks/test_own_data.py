@@ -1,9 +1,11 @@
 """Files of one's own in benchmarks, laid out as their publishers do."""
 
+import gzip
 import json
 import sys
 
 import heatmap_data
+import heatmaps
 import local
 import local_data
 import numpy as np
@@ -85,3 +87,23 @@ def test_checkins_of_the_papers_months(tmp_path):
         found[name[:3]] = len(scene.user) / 250
     assert found == {"loc": 2, "Bri": 2, "oth": 8}
     assert heatmap_data.months(tmp_path / "loc-gowalla_totalCheckins.txt")[0] == "2010-01-01"
+
+
+def test_scores_of_checkins_are_no_scores_of_simulated_cities(tmp_path, monkeypatch):
+    """A run without them and with them, compressed as the collection has them, into one folder."""
+    lines = [f"{user}\t2010-01-0{day}T10:00:00Z\t40.75\t-73.98\tplace" for user in range(250) for day in (1, 9)]
+    with gzip.open(tmp_path / "loc-gowalla_totalCheckins.txt.gz", "wt") as stream:
+        stream.write("\n".join(lines) + "\n")
+    seen = []
+
+    def experiment(scenes):
+        seen.append([len(scene.user) for scene in scenes])
+        yield ["row", 1.0]
+
+    monkeypatch.setattr(heatmaps, "EXPERIMENTS", {"cities": experiment})
+    for given in ([], ["--checkins", tmp_path / "loc-gowalla_totalCheckins.txt.gz"]):
+        run = ["heatmaps.py", "--work", tmp_path / "work", "--only", "cities", *given]
+        monkeypatch.setattr(sys, "argv", list(map(str, run)))
+        heatmaps.main()
+    assert len(seen) == 2
+    assert (len(seen[0]), seen[1]) == (30, [500])

@@ -305,7 +305,7 @@ def test_pictures_of_the_page_on_choosing_state_no_less_than_is_proved(monkeypat
 def crimes_of_a_city(folder):
     """Files as Chicago publishes them: crimes in feet among other columns, centre lines of streets in degrees.
 
-    Streets cross without a common vertex, and one of them meets no other.
+    Streets cross without a common vertex, and one of them meets no other. A crime has no place, another lies elsewhere.
     """
     rng, way = np.random.default_rng(5), pyproj.Transformer.from_crs("EPSG:3435", "EPSG:4326", always_xy=True)
     low, side = np.array([1_170_000.0, 1_900_000.0]), 2000.0
@@ -323,6 +323,7 @@ def crimes_of_a_city(folder):
         rows.append(
             f'{k},HX{k:06d},01/01/2023 01:00:00 PM,"THEFT, OTHER",false,{x:.0f},{y:.0f},41.87,-87.65,"(41.87, -87.65)"'
         )
+    rows += ["40,HX000040,01/01/2023,THEFT,false,,,,,", "41,HX000041,01/01/2023,THEFT,false,1100000,1800000,,,"]
     (folder / "crimes.csv").write_text("\n".join(rows) + "\n")
     return ["--points", folder / "crimes.csv", "--network", folder / "streets.geojson", "--crs", "EPSG:3435"]
 
