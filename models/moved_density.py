@@ -2,22 +2,25 @@
 
 The field at its V places is `w = L x`, with `x ~ N(0, I)` and `L L'` its covariance there under the prior, effects of
 covariates among x. Along the eigenvectors U of `L' J' diag(n / q) J L`, the information at the mode, with eigenvalues
-k, the approximation's standard deviations are `(1 + k)^(-1/2)`. So `x = U (m + (1 + k)^(-1/2) z)`, and the gradient takes
-two products with a dense (V, r) matrix, beside those with the channel of the moves.
+k, the approximation's standard deviations are `(1 + k)^(-1/2)`. So `x = U (m + (1 + k)^(-1/2) z)`, and the gradient
+takes two products with a dense (V, r) matrix, beside those with the channel of the moves.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from dpppsynth.models.channel_likelihood import MatrixChannel
 from dpppsynth.models.moved_posterior import LatticePosterior, MovedLikelihood
 from dpppsynth.models.nuts import Density
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Share of the largest variance of a direction below which a field is taken not to move along it.
 NONE = 1e-10
+# Entries of a channel whose products are faster with a dense matrix than by Fourier transforms.
+DENSE = 150_000
 # Differences between places that are rounding alone.
 EVEN = 1e-9
 # Places whose rows of a matrix are found at once.
@@ -63,7 +66,7 @@ class MovedDensity(Density):
         sd = 1 / np.sqrt(1 + np.maximum(values, 0.0))
         basis = np.ascontiguousarray(np.hstack([root, effects]) @ axes * sd)
         centre = root @ at[:own] + effects @ known
-        return cls(fit.likelihood, places, centre, basis, axes.T @ at, sd, axes[own:])
+        return cls(_quick(fit.likelihood), places, centre, basis, axes.T @ at, sd, axes[own:])
 
     @property
     def size(self) -> int:
@@ -101,6 +104,14 @@ class MovedDensity(Density):
         return value - float(unknowns @ unknowns) / 2, gradient
 
 
+def _quick(likelihood: MovedLikelihood) -> MovedLikelihood:
+    """The likelihood, with a dense matrix where its channel is small."""
+    if len(likelihood.counts) * len(likelihood.measure) > DENSE:
+        return likelihood
+    dense = MatrixChannel(likelihood.channel.shape, np.ascontiguousarray(likelihood.channel.matrix))
+    return replace(likelihood, channel=dense)
+
+
 def _root(prior: Any, size: int, places: Ints) -> tuple[Floats, Floats]:
     """(V, r) root of a prior's covariance at places (V,), of orthogonal columns, and (V, p) what effects add to it."""
     p, rows, effects = prior.effects, [np.empty((0, len(places)))], [np.empty((0, prior.effects))]
@@ -108,7 +119,7 @@ def _root(prior: Any, size: int, places: Ints) -> tuple[Floats, Floats]:
         single = np.zeros((len(part), size))
         single[np.arange(len(part)), places[part]] = 1.0
         unknowns = prior.adjoint(single)
-        effects.append(prior.effects_of(unknowns))
+        effects.append(prior.effects_of(unknowns).copy())
         unknowns[:, prior.size - p :] = 0.0
         rows.append(prior.field(unknowns)[:, places])
     covariance = np.concatenate(rows)
@@ -118,7 +129,7 @@ def _root(prior: Any, size: int, places: Ints) -> tuple[Floats, Floats]:
 
 
 def _information(fit: LatticePosterior, places: Ints, root: Floats) -> Floats:
-    """(r, r) expected information at the mode on coordinates whose changes move the field at places by a (V, r) root."""
+    """(r, r) expected information at the mode on coordinates that move the field at places by a (V, r) root."""
     product, rows = fit.likelihood.information(fit.field), [np.empty((0, len(places)))]
     for part in _parts(root.shape[1]):
         moved = np.zeros((len(part), len(fit.field)))

@@ -20,7 +20,7 @@ from dpppsynth.core.wording import instead, mention
 from dpppsynth.inference.field_inference import EVEN, NO_RANGE, FieldInference, FitNotes, Posterior, apportion
 from dpppsynth.inference.moved_runs import MOST_VALUES, MOVED_PACE, moved_run
 from dpppsynth.inference.nuts_runs import sampling_words
-from dpppsynth.inference.sparse_inference import CHECKED, ENGINES, FEWEST_DRAWS, MOST_RUNS, INFERENCES
+from dpppsynth.inference.sparse_inference import CHECKED, ENGINES, FEWEST_DRAWS, INFERENCES, MOST_RUNS
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.matern_search import FORGOTTEN
 from dpppsynth.models.moved_density import MovedDensity
@@ -177,7 +177,7 @@ class JudgedInference(FieldInference):
             fit = lattice_mode(likelihood, self.prior_at(likelihood, place))
             moves = None
             if self.inference == "nuts":
-                drawn, own, passed = self._sampled(fit, k, tents, rng)
+                drawn, own, passed = self._chains(fit, k, tents, rng)
                 if passed is not None:
                     notes.rhat[place], notes.ess[place] = passed.rhat, passed.ess
                     notes.divergences[place] = passed.divergences
@@ -194,7 +194,7 @@ class JudgedInference(FieldInference):
         return Posterior(np.concatenate(fields, axis=1), np.concatenate(scales, axis=1), notes, told).mixed(rng)
 
     def _likeliest(self, scores: dict[int, float]) -> list[int]:
-        """Priors that are averaged over, the likeliest first; NUTS has few runs, and takes an even field beside them."""
+        """Priors that are averaged over, the likeliest first; NUTS has few runs, and an even field beside them."""
         kept = sorted(scores, key=scores.__getitem__, reverse=True)[:MOST_PRIORS]
         kept = [place for place in kept if scores[place] - scores[kept[0]] >= FORGOTTEN]
         if self.inference != "nuts":
@@ -202,18 +202,22 @@ class JudgedInference(FieldInference):
         uneven = [place for place in kept if place < len(self.combined)][:MOST_RUNS]
         return [place for place in kept if place in uneven or place == len(self.combined)]
 
-    def _sampled(
+    def _chains(
         self, fit: LatticePosterior, k: int, tents: "scipy.sparse.csr_array", rng: np.random.Generator
     ) -> tuple[Floats, Floats, Diagnostics | None]:
         """(chains, k, V) fields by NUTS, their (chains, k, p) effects, and what is known of the run.
 
         Integrals over tents of a field that is linear between its vertices are the masses that it was drawn for.
         """
-        density = MovedDensity.about(fit, self.at_vertices(np.arange(len(fit.field))))
+        # Numbers of the vertices among the places of the fit's field.
+        places = self.at_vertices(np.arange(len(fit.field)) / 1.0).astype(np.int64)
+        density = MovedDensity.about(fit, places)
         masses = VertexMasses(self.measure, fit.likelihood.law.n)
         z, passed = moved_run(density, masses, k, rng, self.engine)
-        fields = density.fields(z)
-        bent = [with_masses(each, (tents @ masses.vertex_masses(each).T).T, tents, self.rule, masses.n) for each in fields]
+        bent = [
+            with_masses(each, (tents @ masses.vertex_masses(each).T).T, tents, self.rule, masses.n)
+            for each in density.fields(z)
+        ]
         scale = 1.0 if self.covariates is None else self.covariates.prior_sd
         return np.stack(bent), density.effects(z) * scale, passed
 
