@@ -74,8 +74,7 @@ class JudgedInference(FieldInference):
         if self.inference == "nuts" and len(self.measure) > MOST_VALUES:
             msg = (
                 f"inference: behind moved points NUTS takes a field of {MOST_VALUES} values at most, and this one has "
-                f"{len(self.measure)}; take {mention('inference', repr('laplace'))}, or points counted on a coarser "
-                "mesh."
+                f"{len(self.measure)}; take {mention('inference', repr('laplace'))}, or a coarser mesh."
             )
             raise InputError(msg)
 
