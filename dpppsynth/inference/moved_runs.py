@@ -9,7 +9,7 @@ from dpppsynth.models.nuts import CHAINS, Diagnostics
 from dpppsynth.spatial.mesh import Floats
 
 # Values of the largest field, whose matrices are dense; seconds of a run, as in `nuts_runs`.
-MOST_VALUES, MOVED_PACE = 2500, (60.0, 1000, 1.8)
+MOST_VALUES, MOVED_PACE = 2500, (70.0, 1000, 1.45)
 # Draws per chain of every run, and steps to find its pace.
 DRAWS, TUNE = 1000, 200
 # Vertices at most whose masses are monitored.
