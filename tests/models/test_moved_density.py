@@ -90,7 +90,7 @@ def test_density_is_that_of_field_and_effects_and_its_gradient_the_slope(case):
 
 @pytest.mark.parametrize("prior", [plane(COLUMNS), sparse()])
 def test_curvature_is_one_at_the_mode_of_what_was_expected(prior):
-    """Where counts are as an even field has them, the mode is that field and the information is the expected one."""
+    """Counts as an even field has them: that field is the mode, and the information is the expected one."""
     known = counted()
     chances = known.chances(known.shares(np.zeros(20)))
     known = replace(known, counts=400 * chances, law=replace(known.law, n=400.0))
