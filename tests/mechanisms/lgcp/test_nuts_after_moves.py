@@ -17,8 +17,8 @@ from dpppsynth.privacy import verify
 
 # A hole, so that vertices are not all nodes; not square, so that axes cannot be exchanged.
 WINDOW = dps.Window.polygon(shapely.box(0, 0, 1000, 700).difference(shapely.box(300, 150, 600, 450)))
-PLACES = 200.0 * np.stack(np.meshgrid(np.arange(4), np.arange(3), indexing="ij"), axis=-1).reshape(-1, 2)
-NUMBER = np.arange(12).reshape(4, 3)
+PLACES = 200.0 * np.stack(np.meshgrid(np.arange(3), np.arange(2), indexing="ij"), axis=-1).reshape(-1, 2)
+NUMBER = np.arange(6).reshape(3, 2)
 EDGES = np.concatenate([np.stack([m[:-1].ravel(), m[1:].ravel()], axis=1) for m in (NUMBER, NUMBER.T)])
 STREETS = dps.LinearNetwork(PLACES, EDGES)
 
@@ -117,8 +117,9 @@ def test_check_says_how_long():
     assert "s on two idle cores" in said((20, 14), length_scale=300.0)
 
 
-def test_of_many_points_nuts_and_the_approximation_agree():
+def test_of_many_points_nuts_and_the_approximation_agree(monkeypatch):
     """Real chains, behind so many points that the posterior is nearly normal; of 200 draws, as above."""
+    monkeypatch.setattr("dpppsynth.inference.moved_runs.DRAWS", 500)
     mesh = regular_triangulation(WINDOW, shape=(5, 4))
     made = dps.LGCPSynthesizer(1.0, alpha=25.0, mechanism="moved", mesh=mesh, length_scale=500.0, inference="nuts")
     drawn = made.release(dps.PointPattern(clustered(20_000), WINDOW), 1)
