@@ -335,9 +335,14 @@ class ReportLikelihood:
 
     def gradient(self, w: Floats) -> Floats:
         """(V,) derivatives in the field."""
+        return self.value_and_gradient(w)[1]
+
+    def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
+        """Both, with one product of the channel less."""
         shares = self.shares(w)
-        pull = self.channel.backward(self.law.slope(self.counts, self.chances(shares)))
-        return np.asarray(shares * (pull - shares @ pull))
+        chances = self.chances(shares)
+        pull = self.channel.backward(self.law.slope(self.counts, chances))
+        return self.law.log_density(self.counts, chances), np.asarray(shares * (pull - shares @ pull))
 
     def information(self, w: Floats) -> Product:
         """Function from changes (V,) of the field, or (..., V), to their products with the expected information."""

@@ -30,9 +30,9 @@ from dpppsynth.models.whitened_fields import WhitenedField, by_columns
 TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
 # Share of the predicted gain that a step must bring.
 ENOUGH = 0.2
-# Residuals at which conjugate gradients stop, of Newton steps and of draws, relative to the right-hand side, and their
-# most steps.
-ROUGH, FINE, GRADIENTS = 0.3, 0.1, 1000
+# Residuals at which conjugate gradients stop, of Newton steps, of draws, and of draws with effects of covariates, which
+# rough solutions leave too certain by a quarter, relative to the right-hand side, and their most steps.
+ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 0.02, 1000
 # Either has a number of unknowns, products with the field's map and its transpose, and white draws.
 MovedPrior = SpectralField | LevelField | WhitenedField
 # Share of the information that is guessed for draws.
@@ -209,11 +209,11 @@ class LatticePosterior:
         shares = likelihood.shares(self.field)
         root = np.sqrt(likelihood.counts.sum() / likelihood.chances(shares))
         parts: list[Unknowns] = [np.empty((0, prior.size), dtype=prior.number)]
-        batch = max(1, TOGETHER // prior.size)
+        batch, residual = max(1, TOGETHER // prior.size), FINER if prior.effects else FINE
         for size in (min(batch, k - start) for start in range(0, k, batch)):
             pull = likelihood.channel.backward(root * rng.standard_normal((size, len(root))))
             moved = shares * (pull - (pull @ shares)[:, None])
-            parts.append(self.solve(prior.white(size, rng) + prior.adjoint(moved), FINE, GUESSED))
+            parts.append(self.solve(prior.white(size, rng) + prior.adjoint(moved), residual, GUESSED))
         return np.concatenate(parts).T
 
     def directions(self, nodes: Ints) -> Unknowns:

@@ -12,14 +12,18 @@ import scipy
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
+from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
-from dpppsynth.core.types import JsonObject
-from dpppsynth.core.wording import instead
+from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.core.wording import instead, mention
 from dpppsynth.inference.field_inference import EVEN, NO_RANGE, FieldInference, FitNotes, Posterior, apportion
-from dpppsynth.inference.sparse_inference import CHECKED, FEWEST_DRAWS
+from dpppsynth.inference.moved_runs import MOST_VALUES, MOVED_PACE, moved_run
+from dpppsynth.inference.nuts_runs import sampling_words
+from dpppsynth.inference.sparse_inference import CHECKED, ENGINES, FEWEST_DRAWS, INFERENCES, MOST_RUNS
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.matern_search import FORGOTTEN
+from dpppsynth.models.moved_density import MovedDensity
 from dpppsynth.models.moved_posterior import (
     Halves,
     Judged,
@@ -31,6 +35,7 @@ from dpppsynth.models.moved_posterior import (
     climbed,
     lattice_mode,
 )
+from dpppsynth.models.nuts import CHAINS, Diagnostics
 from dpppsynth.models.sparse_posterior import in_parts, integrals, kept_masses, with_masses
 from dpppsynth.models.spectral_fields import Unknowns
 from dpppsynth.spatial.mesh import Floats
@@ -48,9 +53,30 @@ class JudgedInference(FieldInference):
     ----------
     even : bool
         Whether an even field is one more prior; with covariates one that is even but for their effects.
+    engine : {"nutpie", "pymc"}
+        Implementation of NUTS.
     """
 
     even: bool
+    engine: str
+
+    @property
+    def way(self) -> str:
+        """Inference in words, of NUTS with the time that it takes."""
+        if self.inference != "nuts":
+            return self.inference
+        return sampling_words(self.engine, min(MOST_RUNS, len(self.combined)), len(self.measure), MOVED_PACE)
+
+    def require_inference(self) -> None:
+        """Refuse unknown names, and NUTS on a field of more values than it takes."""
+        one_of("inference", self.inference, INFERENCES)
+        one_of("engine", self.engine, ENGINES)
+        if self.inference == "nuts" and len(self.measure) > MOST_VALUES:
+            msg = (
+                f"inference: behind moved points NUTS takes a field of {MOST_VALUES} values at most, and this one has "
+                f"{len(self.measure)}; take {mention('inference', repr('laplace'))}, or a coarser mesh."
+            )
+            raise InputError(msg)
 
     @property
     def leading(self) -> tuple[int, ...]:
@@ -116,7 +142,12 @@ class JudgedInference(FieldInference):
         return fields
 
     def to_dict(self) -> JsonObject:
-        return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
+        stated = super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
+        return stated if self.inference == "nuts" else {name: stated[name] for name in stated if name != "engine"}
+
+    @classmethod
+    def stated_settings(cls, stated: JsonRead) -> dict[str, Any]:
+        return super().stated_settings({"engine": ENGINES[0], **stated})
 
     def require(self, plan: LatticeStatistic) -> None:
         if not all(hasattr(plan, name) for name in ("rate", "extension", "shape")):
@@ -130,28 +161,64 @@ class JudgedInference(FieldInference):
         many = math.prod((*self.leading, *plan.shape)) > FEW and max(plan.shape) > FEW_ALONG
         side = 2 if many and plan.extension > 1 else 1
         scores = self._scores(likelihood if side == 1 else self.likelihood(statistic, side), rng, say)
-        kept = sorted(scores, key=scores.__getitem__, reverse=True)[:MOST_PRIORS]
-        kept = [place for place in kept if scores[place] - scores[kept[0]] >= FORGOTTEN]
-        pairs = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS)) // 2
-        counts = apportion(scipy.special.softmax(np.array([scores[place] for place in kept])), pairs)
+        kept = self._likeliest(scores)
+        draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
+        # Draws come in pairs, or one from every chain.
+        seats = draws // (CHAINS if self.inference == "nuts" else 2)
+        counts = apportion(scipy.special.softmax(np.array([scores[place] for place in kept])), seats)
         drawn_from = [(place, int(k)) for place, k in zip(kept, counts, strict=True) if k]
         notes = FitNotes.unknown(self.scales)
         notes.weight[:] = 0.0
         tents, fields = self.tents(plan), list[NDArray[np.float32]]()
-        effects: list[Floats] = []
+        effects, scales = list[Floats](), list[Floats]()
         for place, k in drawn_from:
-            say(Step("draws", 0.5 + sum(map(len, fields)) / (4 * pairs)))
+            say(Step("draws", 0.5 + sum(each[..., 0].size for each in fields) / (2 * draws)))
             fit = lattice_mode(likelihood, self.prior_at(likelihood, place))
-            moves = fit.deviations(k, rng)
-            drawn, own = self.drawn(fit, moves, tents)
+            moves = None
+            if self.inference == "nuts":
+                drawn, own, passed = self._chains(fit, k, tents, rng)
+                if passed is not None:
+                    notes.rhat[place], notes.ess[place] = passed.rhat, passed.ess
+                    notes.divergences[place] = passed.divergences
+            else:
+                moves = fit.deviations(k, rng)
+                drawn, own = (each[None] for each in self.drawn(fit, moves, tents))
             fields.append(self.normalise(drawn, plan.n))
             effects.append(own)
-            notes.weight[place] = k / pairs
+            scales.append(np.full(drawn.shape[:2], self.scales[place]))
+            notes.weight[place] = k / seats
             if place == kept[0]:
                 notes.add(place, check_approximation(fit, likelihood, len(likelihood.measure), CHECKED, rng, moves))
-        scales = np.concatenate([np.full(2 * k, self.scales[place]) for place, k in drawn_from])
-        told = np.concatenate(effects)[None] if self.covariates else None
-        return Posterior(np.concatenate(fields)[None], scales[None], notes, told).mixed(rng)
+        told = np.concatenate(effects, axis=1) if self.covariates else None
+        return Posterior(np.concatenate(fields, axis=1), np.concatenate(scales, axis=1), notes, told).mixed(rng)
+
+    def _likeliest(self, scores: dict[int, float]) -> list[int]:
+        """Priors that are averaged over, the likeliest first; NUTS has few runs, and an even field beside them."""
+        kept = sorted(scores, key=scores.__getitem__, reverse=True)[:MOST_PRIORS]
+        kept = [place for place in kept if scores[place] - scores[kept[0]] >= FORGOTTEN]
+        if self.inference != "nuts":
+            return kept
+        uneven = [place for place in kept if place < len(self.combined)][:MOST_RUNS]
+        return [place for place in kept if place in uneven or place == len(self.combined)]
+
+    def _chains(
+        self, fit: LatticePosterior, k: int, tents: "scipy.sparse.csr_array", rng: np.random.Generator
+    ) -> tuple[Floats, Floats, Diagnostics | None]:
+        """(chains, k, V) fields by NUTS, their (chains, k, p) effects, and what is known of the run.
+
+        Integrals over tents of a field that is linear between its vertices are the masses that it was drawn for.
+        """
+        # Numbers of the vertices among the places of the fit's field.
+        places = self.at_vertices(np.arange(len(fit.field)) / 1.0).astype(np.int64)
+        density = MovedDensity.about(fit, places)
+        masses = VertexMasses(self.measure, fit.likelihood.law.n)
+        z, passed = moved_run(density, masses, k, rng, self.engine)
+        bent = [
+            with_masses(each, (tents @ masses.vertex_masses(each).T).T, tents, self.rule, masses.n)
+            for each in density.fields(z)
+        ]
+        scale = 1.0 if self.covariates is None else self.covariates.prior_sd
+        return np.stack(bent), density.effects(z) * scale, passed
 
     def _scores(self, likelihood: MovedLikelihood, rng: np.random.Generator, say: Progress) -> dict[int, float]:
         """Logarithms of the weights of priors that were tried, up to a constant, by their numbers in `scales`."""

@@ -7,12 +7,12 @@ from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import planar_rules
 from dpppsynth.contract.statistic import mesh_words, require
-from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.core.arguments import flag
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import field_mesh, require_somewhere
 from dpppsynth.inference.moved_lattice import LatticeInference
-from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, require_increasing
+from dpppsynth.inference.sparse_inference import LONGEST, SHORTEST, require_increasing
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.moved_posterior import (
     MovedLikelihood,
@@ -41,7 +41,9 @@ class MovedInference(LatticeInference):
         combinations with ranges and sigmas.
     offset : Offset, optional
         Public base intensity.
-    inference : {"laplace"}
+    inference : {"laplace", "nuts"}
+    engine : {"nutpie", "pymc"}
+        Implementation of NUTS.
     even : bool
         Whether an even field is one more prior; with covariates one that is even but for their effects.
     covariates : Design, optional
@@ -54,10 +56,11 @@ class MovedInference(LatticeInference):
     details: tuple[float, ...] = planar_rules.MOVED_DETAILS
     offset: Offset | None = None
     inference: str = "laplace"
+    engine: str = "nutpie"
     even: bool = False
     covariates: Design | None = None
     kind: ClassVar[str] = "moved"
-    adjustable: ClassVar[frozenset[str]] = frozenset({"ranges", "sigmas", "details", "inference", "even"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"ranges", "sigmas", "details", "inference", "engine", "even"})
 
     def __post_init__(self) -> None:
         longest = LONGEST * self.mesh.domain.extent
@@ -66,8 +69,8 @@ class MovedInference(LatticeInference):
         require_increasing("details", self.details, 0.0, LARGEST_PARAMETER)
         for name in ("ranges", "sigmas", "details"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
-        one_of("inference", self.inference, INFERENCES)
         flag("even", self.even)
+        self.require_inference()
         require_somewhere(self.measure)
 
     def __repr__(self) -> str:
@@ -93,7 +96,7 @@ class MovedInference(LatticeInference):
             ("field", f"Matern, sigma {sigmas}, smoothness 1, on {mesh_words(self.mesh)}"),
             ("details", f"of an eighth of the range, sigma {' or '.join(f'{each:g}' for each in self.details)}"),
             ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
-            ("inference", self.inference),
+            ("inference", self.way),
             *offset_rows(self.offset),
             *covariate_rows(self.covariates),
         ]

@@ -7,11 +7,9 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.core.arguments import one_of
 from dpppsynth.inference.field_inference import INTERCEPT_SD
 from dpppsynth.inference.judged_inference import JudgedInference
 from dpppsynth.inference.moved_lattice import WIDE_NODES, WIDE_SCALES
-from dpppsynth.inference.sparse_inference import INFERENCES
 from dpppsynth.inference.street_inference import StreetInference
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models.moved_posterior import MovedLikelihood, Place, street_likelihood
@@ -26,9 +24,6 @@ class MovedStreetInference(JudgedInference, StreetInference):
     """Priors of `StreetInference`, chosen by how well one half of the moved points foretells the other."""
 
     kind: ClassVar[str] = "moved-streets"
-
-    def require_inference(self) -> None:
-        one_of("inference", self.inference, INFERENCES)
 
     @property
     def lists(self) -> dict[str, tuple[float, ...]]:

@@ -44,8 +44,7 @@ from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
-# Fields with more unknowns than NUTS takes, such as those behind moved points, have the first alone.
-INFERENCES, SAMPLED = ("laplace",), ("laplace", "nuts")
+INFERENCES = "laplace", "nuts"
 ENGINES = ("nutpie", "pymc")
 # Unknowns of the largest field for NUTS, whose time grows faster than they do; draws per chain of every run, and steps
 # to find its pace; priors that are sampled at most, the likeliest, so that the time is known beforehand.
@@ -87,7 +86,7 @@ class SparseInference(FieldInference):
     def require_inference(self) -> None:
         """Refuse unknown names, and NUTS on more unknowns of a field than it takes."""
         unknowns = self.unknowns
-        one_of("inference", self.inference, SAMPLED)
+        one_of("inference", self.inference, INFERENCES)
         one_of("engine", self.engine, ENGINES)
         if self.inference == "nuts" and unknowns > MOST_SAMPLED:
             msg = (

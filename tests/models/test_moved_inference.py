@@ -220,7 +220,8 @@ def test_draws_mirror_one_another():
         ({"ranges": (5000.0,)}, "ranges"),
         ({"sigmas": (0.0,)}, "sigmas"),
         ({"details": (-1.0,)}, "details"),
-        ({"inference": "nuts"}, "inference"),
+        ({"inference": "exact"}, "inference"),
+        ({"engine": "stan"}, "engine"),
     ],
 )
 def test_refusals(settings, words):

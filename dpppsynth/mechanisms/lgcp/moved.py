@@ -18,7 +18,7 @@ from dpppsynth.inference.sparse_inference import LONGEST, SHORTEST
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.mechanisms.lgcp.mechanism import fitted, quarters, small_mesh
-from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer, way_of
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.planar_moves import rate
 from dpppsynth.privacy.relations import AlphaNeighbours
@@ -43,6 +43,7 @@ def planned(s: LGCPSynthesizer, domain: Domain, n: int, _size: float) -> Release
         # Whoever gives a length scale has a prior of their own.
         "even": s.length_scale is None,
         "details": (0.0,) if s.length_scale else planar_rules.MOVED_DETAILS,
+        **way_of(s),
     }
     smaller = () if s.offset is None else planar_rules.RISK_SIGMAS
     sigmas = tuple(sorted({*planar_rules.MOVED_SIGMAS, *smaller}))
@@ -62,6 +63,7 @@ def _street_field(s: LGCPSynthesizer, network: LinearNetwork, scale: float) -> M
         offset=s.offset,
         even=s.length_scale is None,
         covariates=None if s.covariates is None else s.covariates.on(cells, s.offset),
+        **way_of(s),
     )
 
 

@@ -144,9 +144,9 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         windows from 1000 points on, and on networks of up to some 1500 segments.
     inference : {"auto", "nuts", "laplace"}
         After a private statistic, which is the same either way: NUTS, behind fields of up to 12 000 unknowns, dense
-        ones of 2500, or a Laplace approximation. "auto": NUTS behind a dense prior where it takes two minutes at most,
-        as `check` reckons it, and there are up to three million points; behind sparse ones the approximation, whose
-        intervals hold as much (docs/results/nuts.md).
+        ones and those behind moved points of 2500, or a Laplace approximation. "auto": NUTS behind a dense prior where
+        it takes two minutes at most, as `check` reckons it, and there are up to three million points; elsewhere the
+        approximation, whose intervals hold as much behind sparse ones (docs/results/nuts.md).
     engine : {"nutpie", "pymc"}
         Implementation of NUTS.
     offset : Offset, optional
@@ -428,17 +428,11 @@ def require_settings(s: LGCPSynthesizer) -> None:
 
 
 def _require_moves(s: LGCPSynthesizer) -> None:
-    """Refuse relations under which no point can be moved, and NUTS."""
+    """Refuse relations under which no point can be moved."""
     if not isinstance(s.neighbouring(), AlphaNeighbours):
         msg = (
             "relation: mechanism 'moved' hides where nearby a point was, at a price that grows with the distance; give "
             f"{mention('alpha', '25.0')} instead, or take {instead('tents')} for this relation."
-        )
-        raise InputError(msg)
-    if s.inference == "nuts":
-        msg = (
-            "inference: the field behind moved points has too many unknowns for NUTS; take "
-            f"{mention('inference', repr('laplace'))}, or {instead('tents')}."
         )
         raise InputError(msg)
 
@@ -599,11 +593,11 @@ def _counts_tell(s: LGCPSynthesizer, domain: LinearNetwork, size: float) -> bool
 
 def _by_rule(s: LGCPSynthesizer, statistic: LaplaceMasses) -> AnyEstimator:
     """The posterior of the rule's sparse field after noised tents or counts."""
-    return field_by_rule(statistic, range_=s.length_scale, offset=s.offset, covariates=s.covariates, **_way(s))
+    return field_by_rule(statistic, range_=s.length_scale, offset=s.offset, covariates=s.covariates, **way_of(s))
 
 
-def _way(s: LGCPSynthesizer) -> dict[str, Any]:
-    """Way in which a sparse field is inferred."""
+def way_of(s: LGCPSynthesizer) -> dict[str, Any]:
+    """Way in which a sparse field, or one behind moved points, is inferred."""
     return {"inference": "laplace" if s.inference == "auto" else s.inference, "engine": s.engine}
 
 
@@ -612,13 +606,13 @@ def _sparse(s: LGCPSynthesizer, statistic: LaplaceMasses) -> AnyEstimator:
     own, tents = s.covariance, statistic.mesh
     if isinstance(own, SparseMatern):
         mesh = tents if isinstance(tents.domain, LinearNetwork) else matern_mesh(tents, own.range, s.inference)
-        return MaternInference(mesh, (own.range,), (own.smoothness,), own.sigma, offset=s.offset, **_way(s))
+        return MaternInference(mesh, (own.range,), (own.smoothness,), own.sigma, offset=s.offset, **way_of(s))
     if own is None:
         return _by_rule(s, statistic)
     if s.mesh is None:
         msg = "mesh: a precision of one's own belongs to the vertices of a mesh; give mesh= with covariance=."
         raise InputError(msg)
-    return PrecisionInference(tents, own, offset=s.offset, **_way(s))
+    return PrecisionInference(tents, own, offset=s.offset, **way_of(s))
 
 
 def _dense(s: LGCPSynthesizer, mesh: Mesh, size: float) -> LGCPInference:

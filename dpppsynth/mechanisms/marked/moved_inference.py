@@ -36,7 +36,9 @@ class MarkedMovesInference(MovedLevels, LatticeInference):
         Standard deviations, as in `MovedInference`.
     owns, togethers : tuples of float
         Shares of the variance that each type has to itself, and that change with the time. Priors are all combinations.
-    inference : {"laplace"}
+    inference : {"laplace", "nuts"}
+    engine : {"nutpie", "pymc"}
+        Implementation of NUTS.
     even : bool
         Whether fields that are even, but for effects of covariates, are one more prior.
     covariates : Design, optional
@@ -55,11 +57,12 @@ class MarkedMovesInference(MovedLevels, LatticeInference):
     owns: tuple[float, ...]
     togethers: tuple[float, ...]
     inference: str = "laplace"
+    engine: str = "nutpie"
     even: bool = True
     covariates: Design | None = None
     kind: ClassVar[str] = "marked-moves"
     combining: ClassVar[tuple[str, ...]] = ("ranges", "sigmas", "details", "owns", "togethers")
-    adjustable: ClassVar[frozenset[str]] = frozenset({*combining, "inference", "even"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({*combining, "inference", "engine", "even"})
 
     def __post_init__(self) -> None:
         longest = LONGEST * self.grid.domain.extent

@@ -9,13 +9,13 @@ import numpy as np
 from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.estimator import covariate_rows, offset_rows
 from dpppsynth.contract.statistic import require
-from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import require_somewhere
 from dpppsynth.inference.judged_inference import JudgedInference
-from dpppsynth.inference.sparse_inference import INFERENCES, require_increasing
+from dpppsynth.inference.sparse_inference import require_increasing
 from dpppsynth.mechanisms.marked.inference import GridInference
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
 from dpppsynth.models.level_fields import LevelField, level_covariance, level_root
@@ -46,7 +46,7 @@ class MovedLevels(GridInference, JudgedInference):
         independent; 0 alone for a single type.
     togethers : tuple of float
         Shares of the variance that change with the time; 0 alone without times.
-    inference : {"laplace"}
+    inference : {"laplace", "nuts"}
     """
 
     combining: ClassVar[tuple[str, ...]]
@@ -65,7 +65,7 @@ class MovedLevels(GridInference, JudgedInference):
             raise InputError(msg)
         require_increasing("owns", self.owns, 0.0, 1.0 if types > 1 else 0.0)
         require_increasing("togethers", self.togethers, 0.0, 1.0 if hats > 1 else 0.0)
-        one_of("inference", self.inference, INFERENCES)
+        self.require_inference()
         flag("even", self.even)
         for name in self.combining:
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
@@ -116,7 +116,9 @@ class MovedLevels(GridInference, JudgedInference):
             rows.append(("of each type", f"{listed(self.owns)} of the variance"))
         if hats > 1:
             rows.append(("of each time", f"{listed(self.togethers)} of the variance"))
-        rows += [("inference", self.inference), ("takes", f"some {self._seconds} s of processor time")]
+        # NUTS states its own time.
+        takes: Rows = [] if self.inference == "nuts" else [("takes", f"some {self._seconds} s of processor time")]
+        rows += [("inference", self.way), *takes]
         return [*rows, *offset_rows(self.offset), *covariate_rows(self.covariates)]
 
     @property

@@ -42,7 +42,9 @@ class MarkedStreetMovesInference(MovedLevels):
         As in `StreetInference`.
     owns, togethers : tuples of float
         Shares of the variance that each type has to itself, and that change with the time. Priors are all combinations.
-    inference : {"laplace"}
+    inference : {"laplace", "nuts"}
+    engine : {"nutpie", "pymc"}
+        Implementation of NUTS.
     even : bool
         Whether fields that are even, but for effects of covariates, are one more prior.
     covariates : Design, optional
@@ -64,11 +66,12 @@ class MarkedStreetMovesInference(MovedLevels):
     togethers: tuple[float, ...]
     sigma: float = MATERN_SIGMA
     inference: str = "laplace"
+    engine: str = "nutpie"
     even: bool = True
     covariates: Design | None = None
     kind: ClassVar[str] = "marked-moved-streets"
     combining: ClassVar[tuple[str, ...]] = (*StreetInference.averaged, "owns", "togethers")
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *combining, "inference", "even"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *combining, "inference", "engine", "even"})
 
     def __post_init__(self) -> None:
         self.street  # noqa: B018 - refuses settings of a field along streets

@@ -190,7 +190,6 @@ class TestRefusals:
                 None,
             ),
             ({"clusters": 0.3}, r"^clusters: mechanism 'moved' measures no pairs; leave it out, or", None),
-            ({"inference": "nuts"}, r"^inference: .* take inference='laplace', or mechanism 'tents'", "laplace"),
         ],
         ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
     )
