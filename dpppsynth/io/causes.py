@@ -525,9 +525,3 @@ def _other_encoding(text: str) -> str:
         return text.encode("cp1252").decode()
     except ValueError:
         return ""
-
-
-def alike_labels(labels: Iterable[str]) -> bool:
-    """Whether some labels that differ are alike but for case and blanks."""
-    different = set(labels)
-    return len({"".join(label.casefold().split()) for label in different}) < len(different)
