@@ -3,7 +3,7 @@
 400 points on a square of 1 km, Laplace approximation; budgets, and shares of them for clusters. Originals: uniform
 points; clusters of all points, of the size and spread from which on they show, of half as many and twice as many
 further places; groups of four at one place, with as many pairs as show, and uniform points; one place with a fifth of
-all points. Half an hour on one core:
+all points. A quarter of an hour on one core:
 
     OMP_NUM_THREADS=1 python benchmarks/cluster_power.py --out docs/results/clusters.md
 """
@@ -86,7 +86,8 @@ def rows() -> Iterator[list[str]]:
         ]
         together = ((4, math.ceil(min(power.pairs, N * 1.5) / 6)), (N // 5, 1))
         found += [count(4 + k, FURTHER, partial(groups, *each)) for k, each in enumerate(together)]
-        told = [f"{1 + size:.1f} places, {spread:.0f} m", f"{power.pairs:.0f} pairs"]
+        least = f"{1 + size:.1f} places, {spread:.0f} m" if np.isfinite(size) else "none"
+        told = [least, f"{power.pairs:.0f} pairs"]
         row = [f"{epsilon:g}", f"{share:g}", f"{cap}", *told, uniform, *found]
         print(*row, sep=" | ", flush=True)
         yield row

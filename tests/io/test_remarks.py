@@ -155,7 +155,7 @@ class TestCauses:
 DATES = Marks(times=Times.between("when", "2024-01-01", "2025-01-01"))
 FORMS = [
     ("31/12/2024", "day, month and year in another order"),
-    ("31.12.24 10:00", "day, month and year in another order"),
+    ("31.12.24 10:00", "dates whose years have two digits"),
     ("12/31/2024 01:00:00 PM", "day, month and year in another order"),
     ("2024/12/31", "other signs between their parts"),
     ("2024-12", "months without a day"),
