@@ -2,10 +2,11 @@
 
 Hot spots are those of marks.py ("alike"), on a square kilometre with nothing between them. Draws of the prior have
 sigma 2, a range of 450 m, types with a share .25 of their own and, by the hour, curves of standard deviation .6 and a
-share .25 of places with times of their own, on triangles of 17 m; "prior, sizes too" are draws whose range and sizes
-are drawn as well, from those that the default averages over, as an interval of the posterior promises. Times are protected within an hour, types public;
-privacy radius 25 m, epsilon 1. Intensities at 200 places, of each type, every sixth hour. Counted apart are places
-whose intensity is a twentieth of the average or more, and those whose released intensity is above the average.
+share .25 of places with times of their own, on triangles of 17 m. "prior, sizes too" are draws whose range and sizes
+are drawn as well, from those that releases average over: this is what a posterior's intervals promise to hold. Times
+are protected within an hour, types public; privacy radius 25 m, epsilon 1. Intensities at 200 places, of each type,
+every sixth hour. Counted apart are places whose intensity is a twentieth of the average or more, and those whose
+released intensity is above the average.
 
     OMP_NUM_THREADS=1 python benchmarks/marked_coverage.py --repeats 6 --out docs/results/marks.md
 """
@@ -28,7 +29,7 @@ from dpppsynth.models.sparse_fields import SparseField, SparseMatern
 from dpppsynth.models.sparse_solver import SparseFactor
 
 SIGMA, LEVEL_SD, FINE = 2.0, 0.5, 61
-# Those of about (400, 680, 1156), the ranges of the default on these tents.
+# Those that releases by the hour average over, in sides.
 RANGES = (0.4, 0.68, 1.156)
 EPSILON, PLACES, EMPTY = 1.0, 200, 1 / 20
 CASES = (("types", 600), ("hours", 600), ("both", 3000))

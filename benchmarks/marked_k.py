@@ -10,7 +10,8 @@ default points with marks are released by tents at epsilon 1, and moved at 10.
 
 A ratio is the mean over originals, beside the standard deviation between them, which is that of one release: of the
 noise, of the points that were drawn and of the hot spots. Bias is called within noise where it is at most one of these.
-"marked less plain" is the difference of both releases of the same points.
+"marked less plain" is the difference of both releases of the same points. Where factors of streets are averaged, K is
+that of the truth itself, with factors averaged over the privacy radius on the map: of what no field of the plane sees.
 
 Sets of a folder are those of marks.py. K of a set is that of its points themselves, across types that of the two with
 most points, and the standard deviation that between draws of the noise.
@@ -29,6 +30,7 @@ from marks import SET_ALPHA, sets
 from numpy.random import Generator
 from pages import command_line, fill, table
 from rivals import Kept
+from scipy.spatial import cKDTree
 
 import dpppsynth as dps
 from dpppsynth.evaluation import k_function
@@ -47,38 +49,58 @@ DOMAINS = {
 }
 BUDGETS, SOURCES = (1.0, 10.0), ("released", "draws")
 # Budgets and ways; 0 is none.
-WAYS = ((0.0, "original"), (1.0, "tents"), (1.0, "places alone"), (10.0, "moved"), (10.0, "places alone"))
-NAMES = ("all", "across types", "by day", "by night")
-HEADS = (
-    "domain",
-    "eps",
-    "released",
-    "source",
-    "originals",
-    *(f"{name}, {r}" for name in NAMES for r in ("near", "far")),
+AVERAGED = "truth, factors of streets averaged"
+WAYS = (
+    (0.0, "original"),
+    (0.0, AVERAGED),
+    (1.0, "tents"),
+    (1.0, "places alone"),
+    (10.0, "moved"),
+    (10.0, "places alone"),
 )
+NAMES = ("all", "across types", "by day", "by night")
+
+
+def columns(source: str) -> list[str]:
+    """Names of the ratios of patterns of a source, of all functions near and far."""
+    return [f"{name}, {r}{', draws' if source == 'draws' else ''}" for name in NAMES for r in ("near", "far")]
+
+
+HEADS = ("domain", "eps", "released", "originals", *columns("released"), *columns("draws"))
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Cells of a domain, with the share of the points of each type."""
+    """Cells of a domain, with the share of the points of each type, and the factor of each cell's street in it."""
 
     domain: Domain
     share: np.ndarray
+    factor: np.ndarray
 
     @classmethod
     def made(cls, domain: Domain, rng: Generator) -> "Truth":
-        own = cls(domain, np.empty((0, 2)))
+        own = cls(domain, np.empty((0, 2)), np.empty(0))
         xy, size = own.centres
         at = xy[rng.choice(len(xy), SPOTS, p=size / size.sum())]
         width = domain.extent * rng.uniform(0.05, 0.12, SPOTS)
         hills = np.exp(-((xy[:, None] - at) ** 2).sum(axis=2) / 2 / width**2)
         weight = np.array([rng.dirichlet(np.ones(SPOTS)) for _ in KINDS]) * WEIGHT[:, None]
         density = 0.85 * hills / (size @ hills) @ weight.T + 0.15 * WEIGHT / size.sum()
+        factor = np.ones(len(xy))
         if isinstance(domain, dps.LinearNetwork):
-            density *= np.exp(rng.normal(0, 0.5, len(domain.edges)))[own.cells.edge, None]
-        share = density * size[:, None]
-        return cls(domain, share / share.sum())
+            factor = np.exp(rng.normal(0, 0.5, len(domain.edges)))[own.cells.edge]
+        share = density * (size * factor)[:, None]
+        return cls(domain, share / share.sum(), factor)
+
+    def averaged(self, width: float) -> "Truth":
+        """The same with factors averaged over what lies near on the map, by a normal law of that width."""
+        xy, size = self.centres
+        tree = cKDTree(xy)
+        near = tree.sparse_distance_matrix(tree, 3 * width, output_type="coo_matrix").tocsr()
+        near.data = np.exp(-((near.data / width) ** 2) / 2)
+        factor = near @ (size * self.factor) / (near @ size)
+        share = self.share * (factor / self.factor)[:, None]
+        return Truth(self.domain, share / share.sum(), factor)
 
     @cached_property
     def cells(self) -> Any:
@@ -135,18 +157,15 @@ def mean(patterns: Iterable[dps.PointPattern], k: Callable[..., np.ndarray] = fu
     return np.mean([k(each, *of) for each in patterns], axis=0)
 
 
-def drawn(name: str, seed: int) -> tuple[dps.PointPattern, np.ndarray]:
-    """An original, and K of the truth it comes from."""
-    rng = np.random.default_rng([seed, len(name)])
-    truth = Truth.made(DOMAINS[name], rng)
-    true = mean(truth.pattern(rng) for _ in range(PATTERNS))
-    return truth.pattern(rng), true
-
-
 def ratios(name: str, epsilon: float, way: str, seed: int) -> list[Any]:
     """For each source of patterns a ratio for each function and distance, NAMES by near and far."""
-    original, true = drawn(name, seed)
-    domain = original.domain
+    rng, domain = np.random.default_rng([seed, len(name)]), DOMAINS[name]
+    truth = Truth.made(domain, rng)
+    true = mean(truth.pattern(rng) for _ in range(PATTERNS))
+    original = truth.pattern(rng)
+    if way == AVERAGED:
+        smooth = truth.averaged(domain.extent / 40)
+        return [(mean(smooth.pattern(rng) for _ in range(PATTERNS)) / true).tolist()]
     if way == "original":
         return [(functions(original) / true).tolist()]
     if way == "places alone":
@@ -170,15 +189,14 @@ def of_set(pattern: dps.PointPattern, epsilon: float, seed: int) -> list[Any]:
     return [release.mechanism, *((mean(each, functions, two, "type") / true).tolist() for each in patterns)]
 
 
-def rows_of(name: str, epsilon: float, way: str, found: np.ndarray) -> list[list[str]]:
-    """A row for each source: (originals, sources, functions, distances) ratios, with standard deviations."""
-    rows = []
-    for source, each in zip(SOURCES if found.shape[1] > 1 else ("",), np.moveaxis(found, 1, 0), strict=True):
-        cells = shown(each)
-        rows.append([name, f"{epsilon:g}" if epsilon else "", way, source, f"{len(each)}", *cells])
-        rows[-1] += [""] * (len(HEADS) - len(rows[-1]))
-        print(*rows[-1], sep=" | ", flush=True)
-    return rows
+def row_of(name: str, epsilon: float, way: str, found: np.ndarray) -> list[str]:
+    """A row of (originals, sources, functions, distances) ratios, with standard deviations."""
+    cells = {"originals": f"{len(found)}"}
+    for source, each in zip(SOURCES, np.moveaxis(found, 1, 0), strict=False):
+        cells.update(zip(columns(source), shown(each), strict=False))
+    row = [name, f"{epsilon:g}" if epsilon else "", way, *(cells.get(head, "") for head in HEADS[3:])]
+    print(*row, sep=" | ", flush=True)
+    return row
 
 
 def shown(found: np.ndarray) -> list[str]:
@@ -195,16 +213,18 @@ def table_rows(kept: Kept, seeds: range, names: Iterable[str], data: Path | None
                 [kept.get((name, epsilon, way, k), partial(ratios, name, epsilon, way, k))[:-1] for k in seeds]
             )
             for epsilon, way in WAYS
+            if way != AVERAGED or isinstance(DOMAINS[name], dps.LinearNetwork)
         }
         for (epsilon, way), each in found.items():
-            rows += rows_of(name, epsilon, way, each)
+            rows.append(row_of(name, epsilon, way, each))
             if way == "places alone":
                 marked = found[epsilon, "tents" if epsilon == 1 else "moved"]
-                rows += rows_of(name, epsilon, "marked less plain", marked[:, :, :1] - each)
+                rows.append(row_of(name, epsilon, "marked less plain", marked[:, :, :1] - each))
     for name, pattern in sets(data) if data else ():
         for epsilon in BUDGETS:
             told = [kept.get((name, epsilon, "", k), partial(of_set, pattern, epsilon, k)) for k in seeds]
-            rows += rows_of(name, epsilon, told[0][0].removeprefix("marked-"), np.array([each[1:-1] for each in told]))
+            way = told[0][0].removeprefix("marked-")
+            rows.append(row_of(name, epsilon, way, np.array([each[1:-1] for each in told])))
     return rows
 
 
