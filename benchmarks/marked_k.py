@@ -6,7 +6,7 @@ its own. Burglaries fall about 2 o'clock and thefts about 16, with standard devi
 public; the privacy radius is a fortieth of the extent. K is taken at a twentieth and at a tenth of the extent, as the
 mean over ten patterns, and divided by that of ten patterns of the truth: of all points; across the two types; by day (8
 to 20 o'clock) and by night. Patterns are those of the middle of the posterior ("released") or of ten of its draws. By
-default points with marks are released by tents at epsilon 1, and moved at 10.
+default points with marks are released by tents at epsilon 1 in windows, and else moved.
 
 A ratio is the mean over originals, beside the standard deviation between them, which is that of one release: of the
 noise, of the points that were drawn and of the hot spots. Bias is called within noise where it is at most one of these.
@@ -47,17 +47,8 @@ DOMAINS = {
     "Arizona": dps.datasets.geodanet_streets(),
     "square": dps.Window.rectangle(0, 0, 1000, 1000),
 }
-BUDGETS, SOURCES = (1.0, 10.0), ("released", "draws")
-# Budgets and ways; 0 is none.
+SOURCES = ("released", "draws")
 AVERAGED = "truth, factors of streets averaged"
-WAYS = (
-    (0.0, "original"),
-    (0.0, AVERAGED),
-    (1.0, "tents"),
-    (1.0, "places alone"),
-    (10.0, "moved"),
-    (10.0, "places alone"),
-)
 NAMES = ("all", "across types", "by day", "by night")
 
 
@@ -200,28 +191,38 @@ def row_of(name: str, epsilon: float, way: str, found: np.ndarray) -> list[str]:
 
 
 def shown(found: np.ndarray) -> list[str]:
-    """Means over the first axis, with standard deviations in brackets."""
+    """Means over the first axis, with standard deviations in brackets where there are several."""
     flat = found.reshape(len(found), -1)
+    if len(flat) == 1:
+        return [f"{each:.2f}" for each in flat[0]]
     return [f"{a:.2f} ({b:.2f})" for a, b in zip(flat.mean(axis=0), flat.std(axis=0, ddof=1), strict=True)]
 
 
-def table_rows(kept: Kept, seeds: range, names: Iterable[str], data: Path | None) -> list[list[str]]:
+def ways(domain: Domain) -> list[tuple[float, str, int]]:
+    """Budgets, 0 for none, ways, and the part of the originals that each is tried on: of the slow ones a few."""
+    streets = isinstance(domain, dps.LinearNetwork)
+    found = [(0.0, "original", 1), (1.0, "tents", 1), (1.0, "places alone", 1)]
+    found += [(10.0, "moved", 4), (10.0, "places alone", 4)]
+    return [*found, (0.0, AVERAGED, 1), (1.0, "moved", 2)] if streets else found
+
+
+def table_rows(kept: Kept, originals: int, names: Iterable[str], data: Path | None) -> list[list[str]]:
     rows = []
     for name in names:
-        found = {
-            (epsilon, way): np.array(
-                [kept.get((name, epsilon, way, k), partial(ratios, name, epsilon, way, k))[:-1] for k in seeds]
-            )
-            for epsilon, way in WAYS
-            if way != AVERAGED or isinstance(DOMAINS[name], dps.LinearNetwork)
-        }
-        for (epsilon, way), each in found.items():
-            rows.append(row_of(name, epsilon, way, each))
-            if way == "places alone":
-                marked = found[epsilon, "tents" if epsilon == 1 else "moved"]
-                rows.append(row_of(name, epsilon, "marked less plain", marked[:, :, :1] - each))
+        found = {}
+        for epsilon, way, part in ways(DOMAINS[name]):
+            seeds = range(1, max(1, originals // part) + 1)
+            told = [kept.get((name, epsilon, way, k), partial(ratios, name, epsilon, way, k))[:-1] for k in seeds]
+            found[epsilon, way] = np.array(told)
+            rows.append(row_of(name, epsilon, way, found[epsilon, way]))
+        usual = "moved" if (1.0, "moved") in found else "tents"
+        for epsilon, way in ((1.0, usual), (10.0, "moved")):
+            marked, bare = found[epsilon, way], found[epsilon, "places alone"]
+            less = marked[:, :, :1] - bare[: len(marked)]
+            rows.append(row_of(name, epsilon, "marked less plain", less))
     for name, pattern in sets(data) if data else ():
-        for epsilon in BUDGETS:
+        for epsilon, count in ((1.0, max(1, originals // 2)), (10.0, 1)):
+            seeds = range(1, count + 1)
             told = [kept.get((name, epsilon, "", k), partial(of_set, pattern, epsilon, k)) for k in seeds]
             way = told[0][0].removeprefix("marked-")
             rows.append(row_of(name, epsilon, way, np.array([each[1:-1] for each in told])))
@@ -230,13 +231,13 @@ def table_rows(kept: Kept, seeds: range, names: Iterable[str], data: Path | None
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--originals", type=int, default=6, help="of each row")
+    parser.add_argument("--originals", type=int, default=4, help="of each row; of slow ones a half or a quarter")
     parser.add_argument("--only", choices=tuple(DOMAINS), help="one domain, printed and not written")
     parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz with types")
     parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
     args = parser.parse_args()
     names = [args.only] if args.only else [*DOMAINS]
-    rows = table_rows(Kept(args.kept), range(1, args.originals + 1), names, args.data)
+    rows = table_rows(Kept(args.kept), args.originals, names, args.data)
     fill(None if args.only else args.out, "k", table(HEADS, rows))
 
 
