@@ -8,7 +8,7 @@ are protected within an hour, types public; privacy radius 25 m, epsilon 1. Inte
 every sixth hour. Counted apart are places whose intensity is a twentieth of the average or more, and those whose
 released intensity is above the average.
 
-    OMP_NUM_THREADS=1 python benchmarks/marked_coverage.py --repeats 6 --out docs/results/marks.md
+    OMP_NUM_THREADS=1 python benchmarks/marked_coverage.py --repeats 12 --out docs/results/marks.md
 """
 
 import math
@@ -138,7 +138,7 @@ def held(truth: str, name: str, n: int, seed: int) -> np.ndarray:
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--repeats", type=int, default=6, help="originals of each row")
+    parser.add_argument("--repeats", type=int, default=12, help="originals of each row")
     parser.add_argument("--only", choices=[name for name, _ in CASES], help="one kind of marks, printed only")
     args = parser.parse_args()
     rows = []

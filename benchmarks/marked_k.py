@@ -211,7 +211,7 @@ def table_rows(kept: Kept, originals: int, names: Iterable[str], data: Path | No
     for name in names:
         found = {}
         for epsilon, way, part in ways(DOMAINS[name]):
-            seeds = range(1, max(1, originals // part) + 1)
+            seeds = range(1, -(-originals // part) + 1)
             told = [kept.get((name, epsilon, way, k), partial(ratios, name, epsilon, way, k))[:-1] for k in seeds]
             found[epsilon, way] = np.array(told)
             rows.append(row_of(name, epsilon, way, found[epsilon, way]))
@@ -221,7 +221,7 @@ def table_rows(kept: Kept, originals: int, names: Iterable[str], data: Path | No
             less = marked[:, :, :1] - bare[: len(marked)]
             rows.append(row_of(name, epsilon, "marked less plain", less))
     for name, pattern in sets(data) if data else ():
-        for epsilon, count in ((1.0, max(1, originals // 2)), (10.0, 1)):
+        for epsilon, count in ((1.0, -(-originals // 2)), (10.0, 1)):
             seeds = range(1, count + 1)
             told = [kept.get((name, epsilon, "", k), partial(of_set, pattern, epsilon, k)) for k in seeds]
             way = told[0][0].removeprefix("marked-")
@@ -231,7 +231,7 @@ def table_rows(kept: Kept, originals: int, names: Iterable[str], data: Path | No
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--originals", type=int, default=4, help="of each row; of slow ones a half or a quarter")
+    parser.add_argument("--originals", type=int, default=3, help="of each row; of slow ones a half or a quarter")
     parser.add_argument("--only", choices=tuple(DOMAINS), help="one domain, printed and not written")
     parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz with types")
     parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
