@@ -201,9 +201,9 @@ def shown(found: np.ndarray) -> list[str]:
 def ways(domain: Domain) -> list[tuple[float, str, int]]:
     """Budgets, 0 for none, ways, and the part of the originals that each is tried on: of the slow ones a few."""
     streets = isinstance(domain, dps.LinearNetwork)
-    found = [(0.0, "original", 1), (1.0, "tents", 1), (1.0, "places alone", 1)]
-    found += [(10.0, "moved", 4), (10.0, "places alone", 4)]
-    return [*found, (0.0, AVERAGED, 1), (1.0, "moved", 2)] if streets else found
+    found = [(0.0, "original", 1), *([(0.0, AVERAGED, 1)] if streets else []), (1.0, "tents", 1)]
+    found += [(1.0, "moved", 2)] if streets else []
+    return [*found, (1.0, "places alone", 1), (10.0, "moved", 4), (10.0, "places alone", 4)]
 
 
 def table_rows(kept: Kept, originals: int, names: Iterable[str], data: Path | None) -> list[list[str]]:
