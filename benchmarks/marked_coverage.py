@@ -2,11 +2,13 @@
 
 Hot spots are those of marks.py ("alike"), on a square kilometre with nothing between them. Draws of the prior have
 sigma 2, a range of 450 m, types with a share .25 of their own and, by the hour, curves of standard deviation .6 and a
-share .25 of places with times of their own, on triangles of 17 m. Times are protected within an hour, types public;
-privacy radius 25 m, epsilon 1. Intensities at 200 places, of each type, every sixth hour. Counted apart are places
-whose intensity is a twentieth of the average or more, and those whose released intensity is above the average.
+share .25 of places with times of their own, on triangles of 17 m. "prior, sizes too" are draws whose range and sizes
+are drawn as well, from those that releases average over: this is what a posterior's intervals promise to hold. Times
+are protected within an hour, types public; privacy radius 25 m, epsilon 1. Intensities at 200 places, of each type,
+every sixth hour. Counted apart are places whose intensity is a twentieth of the average or more, and those whose
+released intensity is above the average.
 
-    OMP_NUM_THREADS=1 python benchmarks/marked_coverage.py --repeats 6 --out docs/results/marks.md
+    OMP_NUM_THREADS=1 python benchmarks/marked_coverage.py --repeats 12 --out docs/results/marks.md
 """
 
 import math
@@ -20,14 +22,33 @@ from pages import command_line, fill, table
 
 import dpppsynth as dps
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMesh
+from dpppsynth.mechanisms.marked.synthesizer import OWNS, TIME_SIGMAS, TOGETHERS
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.marked_fields import clock_field
 from dpppsynth.models.sparse_fields import SparseField, SparseMatern
 from dpppsynth.models.sparse_solver import SparseFactor
 
-SIGMA, RANGE, OWN, TIME, TOGETHER, LEVEL_SD, FINE = 2.0, 450.0, 0.25, 0.6, 0.25, 0.5, 61
+SIGMA, LEVEL_SD, FINE = 2.0, 0.5, 61
+# Those that releases by the hour average over, in sides.
+RANGES = (0.4, 0.68, 1.156)
 EPSILON, PLACES, EMPTY = 1.0, 200, 1 / 20
-TRUTHS, CASES = ("prior", "hot spots"), (("types", 600), ("hours", 600), ("both", 3000))
+CASES = (("types", 600), ("hours", 600), ("both", 3000))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Range of a field of places, and what types, times and places at times have beside it (`MarkedPrior`)."""
+
+    range_: float = 450.0
+    own: float = 0.25
+    time: float = 0.6
+    together: float = 0.25
+
+    @classmethod
+    def drawn(cls, rng: Generator) -> "Sizes":
+        """Each from those that the default averages over."""
+        of = (cases.SIDE * np.array(RANGES), OWNS, TIME_SIGMAS, TOGETHERS)
+        return cls(*(float(rng.choice(values)) for values in of))
 
 
 @dataclass(frozen=True)
@@ -53,18 +74,27 @@ def drawn(field: SparseField, count: int, rng: Generator) -> np.ndarray:
 
 
 def prior(marks: dps.Marks, n: int, rng: Generator) -> Original:
+    return of_sizes(Sizes(), marks, n, rng)
+
+
+def prior_of_any_size(marks: dps.Marks, n: int, rng: Generator) -> Original:
+    return of_sizes(Sizes.drawn(rng), marks, n, rng)
+
+
+def of_sizes(sizes: Sizes, marks: dps.Marks, n: int, rng: Generator) -> Original:
+    """A draw of the prior, and points of it."""
     types, hats = marks.shape
     mesh = regular_triangulation(cases.WINDOW, shape=(FINE, FINE))
-    space = SparseMatern(SIGMA, RANGE, 1.0).on(mesh)
+    space = SparseMatern(SIGMA, sizes.range_, 1.0).on(mesh)
     logs = np.tile(drawn(space, 1, rng), (types, hats, 1))
     if marks.types:
-        logs += OWN * drawn(space, types, rng)[:, None] + LEVEL_SD * rng.standard_normal((types, 1, 1))
+        logs += sizes.own * drawn(space, types, rng)[:, None] + LEVEL_SD * rng.standard_normal((types, 1, 1))
     if marks.times:
         clock = clock_field(marks.times, marks.times.length / 3)
         curve, own = drawn(clock, 1, rng), drawn(clock, types, rng)
-        logs += TIME * (curve + OWN * own * (types > 1))[:, :, None]
+        logs += sizes.time * (curve + sizes.own * own * (types > 1))[:, :, None]
         root = clock.placement @ np.linalg.inv(np.linalg.cholesky(clock.precision.toarray())).T
-        logs += TOGETHER * np.einsum("th,hv->tv", root, drawn(space, root.shape[1], rng))
+        logs += sizes.together * np.einsum("th,hv->tv", root, drawn(space, root.shape[1], rng))
     intensity = MarkedIntensity(MarkedMesh(mesh, marks), logs)
     positions, kinds, times = intensity.draw_points(n, rng)
     pattern = dps.PointPattern.at(positions, cases.WINDOW, marks.columns(kinds, times))
@@ -72,7 +102,11 @@ def prior(marks: dps.Marks, n: int, rng: Generator) -> Original:
     return Original(pattern, np.array(found) * n / intensity.total)
 
 
-MADE: dict[str, Callable[[dps.Marks, int, Generator], Original]] = {"prior": prior, "hot spots": spots}
+MADE: dict[str, Callable[[dps.Marks, int, Generator], Original]] = {
+    "prior": prior,
+    "prior, sizes too": prior_of_any_size,
+    "hot spots": spots,
+}
 
 
 def kinds_of(marks: dps.Marks) -> tuple[str | None, ...]:
@@ -104,14 +138,14 @@ def held(truth: str, name: str, n: int, seed: int) -> np.ndarray:
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--repeats", type=int, default=6, help="originals of each row")
+    parser.add_argument("--repeats", type=int, default=12, help="originals of each row")
     parser.add_argument("--only", choices=[name for name, _ in CASES], help="one kind of marks, printed only")
     args = parser.parse_args()
     rows = []
     for name, n in CASES:
         if args.only not in (None, name):
             continue
-        for truth in TRUTHS:
+        for truth in MADE:
             found = np.array([held(truth, name, n, seed) for seed in range(1, args.repeats + 1)])
             error = found.std(axis=0, ddof=1) / math.sqrt(args.repeats)
             shown = [f"{a:.0%} ({b:.0%})" for a, b in zip(found.mean(axis=0), error, strict=True)]

@@ -1,23 +1,36 @@
-"""K-functions of releases of points with types and times, beside those of the truth they come from.
+"""K-functions of releases of points with types and times, over those of the truth they come from.
 
 On the streets of Soho, those of a town in Arizona and a square kilometre, 2000 points of two types follow eight hot
-spots, with weights of each type, and each street a factor exp(N(0, 0.5^2)) of its own. Burglaries fall about 2 o'clock
-and thefts about 16, with standard deviations of 3 hours. Types and times are public; the privacy radius is a fortieth
-of the extent. K is taken at a twentieth and at a tenth of the extent, as the mean over patterns, and divided by that of
-the truth: of all points; across the two types; by day (8 to 20 o'clock) and by night. By default points with marks are
-released by tents at epsilon 1, and moved at 10, where both are shown.
+spots, with weights of each type, and each street a factor exp(N(0, 0.5^2)) of its own; every original has hot spots of
+its own. Burglaries fall about 2 o'clock and thefts about 16, with standard deviations of 3 hours. Types and times are
+public; the privacy radius is a fortieth of the extent. K is taken at a twentieth and at a tenth of the extent, as the
+mean over ten patterns, and divided by that of ten patterns of the truth: of all points; across the two types; by day (8
+to 20 o'clock) and by night. Patterns are those of the middle of the posterior ("released") or of ten of its draws. By
+default points with marks are released by tents at epsilon 1 in windows, and else moved.
 
-    OMP_NUM_THREADS=1 python benchmarks/marked_k.py --out docs/results/marked_k.md
+A ratio is the mean over originals, beside the standard deviation between them, which is that of one release: of the
+noise, of the points that were drawn and of the hot spots. Bias is called within noise where it is at most one of these.
+"marked less plain" is the difference of both releases of the same points. Where factors of streets are averaged, K is
+that of the truth itself, with factors averaged over the privacy radius on the map: of what no field of the plane sees.
+
+Sets of a folder are those of marks.py. K of a set is that of its points themselves, across types that of the two with
+most points, and the standard deviation that between draws of the noise.
+
+    OMP_NUM_THREADS=1 python benchmarks/marked_k.py --kept k.jsonl --data sets --out docs/results/marked_k.md
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import timed
+from marks import SET_ALPHA, sets
 from numpy.random import Generator
 from pages import command_line, fill, table
+from rivals import Kept
+from scipy.spatial import cKDTree
 
 import dpppsynth as dps
 from dpppsynth.evaluation import k_function
@@ -34,30 +47,51 @@ DOMAINS = {
     "Arizona": dps.datasets.geodanet_streets(),
     "square": dps.Window.rectangle(0, 0, 1000, 1000),
 }
+SOURCES = ("released", "draws")
+AVERAGED = "truth, factors of streets averaged"
 NAMES = ("all", "across types", "by day", "by night")
-HEADS = ("domain", "eps", "released", *(f"{name}, {r}" for name in NAMES for r in ("near", "far")), "seconds")
+
+
+def columns(source: str) -> list[str]:
+    """Names of the ratios of patterns of a source, of all functions near and far."""
+    return [f"{name}, {r}{', draws' if source == 'draws' else ''}" for name in NAMES for r in ("near", "far")]
+
+
+HEADS = ("domain", "eps", "released", "originals", *columns("released"), *columns("draws"))
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Cells of a domain, with the share of the points of each type."""
+    """Cells of a domain, with the share of the points of each type, and the factor of each cell's street in it."""
 
     domain: Domain
     share: np.ndarray
+    factor: np.ndarray
 
     @classmethod
     def made(cls, domain: Domain, rng: Generator) -> "Truth":
-        own = cls(domain, np.empty((0, 2)))
+        own = cls(domain, np.empty((0, 2)), np.empty(0))
         xy, size = own.centres
         at = xy[rng.choice(len(xy), SPOTS, p=size / size.sum())]
         width = domain.extent * rng.uniform(0.05, 0.12, SPOTS)
         hills = np.exp(-((xy[:, None] - at) ** 2).sum(axis=2) / 2 / width**2)
         weight = np.array([rng.dirichlet(np.ones(SPOTS)) for _ in KINDS]) * WEIGHT[:, None]
         density = 0.85 * hills / (size @ hills) @ weight.T + 0.15 * WEIGHT / size.sum()
+        factor = np.ones(len(xy))
         if isinstance(domain, dps.LinearNetwork):
-            density *= np.exp(rng.normal(0, 0.5, len(domain.edges)))[own.cells.edge, None]
-        share = density * size[:, None]
-        return cls(domain, share / share.sum())
+            factor = np.exp(rng.normal(0, 0.5, len(domain.edges)))[own.cells.edge]
+        share = density * (size * factor)[:, None]
+        return cls(domain, share / share.sum(), factor)
+
+    def averaged(self, width: float) -> "Truth":
+        """The same with factors averaged over what lies near on the map, by a normal law of that width."""
+        xy, size = self.centres
+        tree = cKDTree(xy)
+        near = tree.sparse_distance_matrix(tree, 3 * width, output_type="coo_matrix").tocsr()
+        near.data = np.exp(-((near.data / width) ** 2) / 2)
+        factor = near @ (size * self.factor) / (near @ size)
+        share = self.share * (factor / self.factor)[:, None]
+        return Truth(self.domain, share / share.sum(), factor)
 
     @cached_property
     def cells(self) -> Any:
@@ -83,69 +117,128 @@ class Truth:
         return dps.PointPattern.at(positions, self.domain, {"offence": np.array(KINDS)[kind], "hour": hour})
 
 
-def functions(pattern: dps.PointPattern) -> np.ndarray:
-    """(4, 2) K of all points, across the two types, by day and by night, at two distances."""
-    first = pattern.marks["offence"] == KINDS[0]
-    day = (pattern.marks["hour"] >= 8) & (pattern.marks["hour"] < 20)
+def functions(pattern: dps.PointPattern, kinds: tuple[str, ...] = KINDS, type_: str = "offence") -> np.ndarray:
+    """(4, 2) K of all points, across two types, by day and by night, at two distances; without hours (2, 2)."""
     r = pattern.domain.extent * np.array([0.05, 0.1])
 
     def k(some: np.ndarray) -> np.ndarray:
         return k_function(dps.PointPattern.at(pattern.positions[some], pattern.domain), r).k
 
-    # Sums over pairs of all are those of pairs of each type, and twice those across.
-    a, b, n = first.sum(), (~first).sum(), len(first)
-    whole = k(np.ones(n, dtype=bool))
-    across = (n * (n - 1) * whole - a * (a - 1) * k(first) - b * (b - 1) * k(~first)) / (2 * a * b)
-    return np.array([whole, across, k(day), k(~day)])
+    kind = pattern.marks[type_]
+    one, other = (kind == each for each in kinds)
+    # Sums over pairs of both are those of pairs of each type, and twice those across.
+    a, b = one.sum(), other.sum()
+    n = a + b
+    both = k(one | other)
+    across = (n * (n - 1) * both - a * (a - 1) * k(one) - b * (b - 1) * k(other)) / (2 * a * b)
+    found = [both if n == len(pattern) else k(np.ones(len(pattern), dtype=bool)), across]
+    if "hour" in pattern.marks:
+        day = (pattern.marks["hour"] >= 8) & (pattern.marks["hour"] < 20)
+        found += [k(day), k(~day)]
+    return np.array(found)
 
 
 def plain(pattern: dps.PointPattern) -> np.ndarray:
+    """(1, 2) K of all points, at the same distances."""
     r = pattern.domain.extent * np.array([0.05, 0.1])
-    return k_function(dps.PointPattern.at(pattern.positions, pattern.domain), r).k
+    return k_function(dps.PointPattern.at(pattern.positions, pattern.domain), r).k[None]
 
 
-def mean(patterns: list[dps.PointPattern]) -> np.ndarray:
-    return np.mean([functions(each) for each in patterns], axis=0)
+def mean(patterns: Iterable[dps.PointPattern], k: Callable[..., np.ndarray] = functions, *of: Any) -> np.ndarray:
+    return np.mean([k(each, *of) for each in patterns], axis=0)
 
 
-def rows_of(name: str, seed: int) -> list[list[str]]:
-    domain = DOMAINS[name]
-    rng = np.random.default_rng([seed, len(name)])
+def ratios(name: str, epsilon: float, way: str, seed: int) -> list[Any]:
+    """For each source of patterns a ratio for each function and distance, NAMES by near and far."""
+    rng, domain = np.random.default_rng([seed, len(name)]), DOMAINS[name]
     truth = Truth.made(domain, rng)
-    true = mean([truth.pattern(rng) for _ in range(PATTERNS)])
+    true = mean(truth.pattern(rng) for _ in range(PATTERNS))
     original = truth.pattern(rng)
-    alpha, rows = domain.extent / 40, [[name, "", "original", *shown(functions(original) / true), ""]]
-    near = AlphaNeighbours(alpha, time="public", types="public")
-    for epsilon in (1.0, 10.0):
-        # By default points are moved at the larger budget alone.
-        for mechanism in ("tents", "moved") if epsilon > 1 else ("tents",):
-            settings = dps.MarkedSynthesizer(epsilon, marks=MARKS, relation=near, mechanism=mechanism)
-            release, seconds = timed(lambda made=settings: made.release(original, seed))
-            ratios = mean(release.sample(PATTERNS, seed)) / true
-            rows.append([name, f"{epsilon:g}", f"marked-{mechanism}", *shown(ratios), f"{seconds:.0f}"])
-        bare = dps.PointPattern.at(original.positions, domain)
-        found, seconds = timed(lambda e=epsilon, points=bare: dps.LGCPSynthesizer(e, alpha=alpha).release(points, seed))
-        ratio = np.mean([plain(each) for each in found.sample(PATTERNS, seed)], axis=0) / true[0]
-        rows.append([name, f"{epsilon:g}", "places alone", *shown(ratio), *[""] * 6, f"{seconds:.0f}"])
+    if way == AVERAGED:
+        smooth = truth.averaged(domain.extent / 40)
+        return [(mean(smooth.pattern(rng) for _ in range(PATTERNS)) / true).tolist()]
+    if way == "original":
+        return [(functions(original) / true).tolist()]
+    if way == "places alone":
+        points = dps.PointPattern.at(original.positions, domain)
+        release: Any = dps.LGCPSynthesizer(epsilon, alpha=domain.extent / 40).release(points, seed)
+        return [(mean(release.sample(PATTERNS, seed, source=each), plain) / true[:1]).tolist() for each in SOURCES]
+    near = AlphaNeighbours(domain.extent / 40, time="public", types="public")
+    release = dps.MarkedSynthesizer(epsilon, marks=MARKS, relation=near, mechanism=way).release(original, seed)
+    return [(mean(release.sample(PATTERNS, seed, source=each)) / true).tolist() for each in SOURCES]
+
+
+def of_set(pattern: dps.PointPattern, epsilon: float, seed: int) -> list[Any]:
+    """The same of a set of points with types, whose own K is the truth; across the two types with most points."""
+    values, counts = np.unique(pattern.marks["type"], return_counts=True)
+    two = tuple(map(str, values[np.argsort(-counts)[:2]]))
+    marks, alpha = dps.Marks(dps.Types("type", values.tolist())), SET_ALPHA * pattern.domain.extent
+    near = AlphaNeighbours(alpha, types="public")
+    release = dps.MarkedSynthesizer(epsilon, marks=marks, relation=near).release(pattern, seed)
+    true = functions(pattern, two, "type")
+    patterns = (release.sample(PATTERNS, seed, source=each) for each in SOURCES)
+    return [release.mechanism, *((mean(each, functions, two, "type") / true).tolist() for each in patterns)]
+
+
+def row_of(name: str, epsilon: float, way: str, found: np.ndarray) -> list[str]:
+    """A row of (originals, sources, functions, distances) ratios, with standard deviations."""
+    cells = {"originals": f"{len(found)}"}
+    for source, each in zip(SOURCES, np.moveaxis(found, 1, 0), strict=False):
+        cells.update(zip(columns(source), shown(each), strict=False))
+    row = [name, f"{epsilon:g}" if epsilon else "", way, *(cells.get(head, "") for head in HEADS[3:])]
+    print(*row, sep=" | ", flush=True)
+    return row
+
+
+def shown(found: np.ndarray) -> list[str]:
+    """Means over the first axis, with standard deviations in brackets where there are several."""
+    flat = found.reshape(len(found), -1)
+    if len(flat) == 1:
+        return [f"{each:.2f}" for each in flat[0]]
+    return [f"{a:.2f} ({b:.2f})" for a, b in zip(flat.mean(axis=0), flat.std(axis=0, ddof=1), strict=True)]
+
+
+def ways(domain: Domain) -> list[tuple[float, str, int]]:
+    """Budgets, 0 for none, ways, and the part of the originals that each is tried on: of the slow ones a few."""
+    streets = isinstance(domain, dps.LinearNetwork)
+    found = [(0.0, "original", 1), *([(0.0, AVERAGED, 1)] if streets else []), (1.0, "tents", 1)]
+    found += [(1.0, "moved", 2)] if streets else []
+    return [*found, (1.0, "places alone", 1), (10.0, "moved", 4), (10.0, "places alone", 4)]
+
+
+def table_rows(kept: Kept, originals: int, names: Iterable[str], data: Path | None) -> list[list[str]]:
+    rows = []
+    for name in names:
+        found = {}
+        for epsilon, way, part in ways(DOMAINS[name]):
+            seeds = range(1, -(-originals // part) + 1)
+            told = [kept.get((name, epsilon, way, k), partial(ratios, name, epsilon, way, k))[:-1] for k in seeds]
+            found[epsilon, way] = np.array(told)
+            rows.append(row_of(name, epsilon, way, found[epsilon, way]))
+        usual = "moved" if (1.0, "moved") in found else "tents"
+        for epsilon, way in ((1.0, usual), (10.0, "moved")):
+            marked, bare = found[epsilon, way], found[epsilon, "places alone"]
+            less = marked[:, :, :1] - bare[: len(marked)]
+            rows.append(row_of(name, epsilon, "marked less plain", less))
+    for name, pattern in sets(data) if data else ():
+        for epsilon, count in ((1.0, -(-originals // 2)), (10.0, 1)):
+            seeds = range(1, count + 1)
+            told = [kept.get((name, epsilon, "", k), partial(of_set, pattern, epsilon, k)) for k in seeds]
+            way = told[0][0].removeprefix("marked-")
+            rows.append(row_of(name, epsilon, way, np.array([each[1:-1] for each in told])))
     return rows
-
-
-def shown(ratios: np.ndarray) -> list[str]:
-    return [f"{each:.2f}" for each in ratios.ravel()]
 
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--originals", type=int, default=3, help="of each row; of slow ones a half or a quarter")
     parser.add_argument("--only", choices=tuple(DOMAINS), help="one domain, printed and not written")
+    parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz with types")
+    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
     args = parser.parse_args()
-    rows = []
-    for name in [args.only] if args.only else DOMAINS:
-        for row in rows_of(name, args.seed):
-            rows.append(row)
-            print(*row, sep=" | ", flush=True)
-    if not args.only:
-        fill(args.out, "k", table(HEADS, rows))
+    names = [args.only] if args.only else [*DOMAINS]
+    rows = table_rows(Kept(args.kept), args.originals, names, args.data)
+    fill(None if args.only else args.out, "k", table(HEADS, rows))
 
 
 if __name__ == "__main__":

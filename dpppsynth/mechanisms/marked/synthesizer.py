@@ -116,8 +116,10 @@ MECHANISMS = ("auto", "tents", "moved")
 # Values of the field behind moved points at most, of all types and instants together, and nodes along a side at least.
 MOST_MOVED, FEWEST_MOVED = 40_000, 16
 # Points in a square of the noise's scale, on average, up to which moved points tell more than tents on windows: fewer
-# than without marks, as hats and types of tents share strength (docs/results/marks.md).
-MOVED_POINTS = 0.2
+# than without marks, as hats and types of tents share strength (docs/results/marks.md). On streets, as if they
+# filled a square of the extent's side, it is more than without marks: tents of every type and instant are too wide to
+# tell streets apart (docs/results/marked_moves.md and marked_k.md).
+MOVED_POINTS, MOVED_ON_STREETS = 0.2, 2.0
 # Shares of the variance of such a field that each type has to itself, and that change with the time.
 OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0), (0.0, 0.1, 0.3, 0.7)
 
@@ -376,4 +378,6 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[st
     n, scale = need_size(size), 1 / rate(relation, float(s.epsilon), domain)
     if not fits(domain, s.marks, scale):
         return "tents", "there are too many types and instants for a lattice of each"
-    return rules.moved_or_tents(domain, n, scale, None if isinstance(domain, LinearNetwork) else MOVED_POINTS)
+    if isinstance(domain, LinearNetwork) and rules.moves_tell(domain, n, scale, MOVED_ON_STREETS):
+        return "moved", "moved points tell streets apart, for which tents of every type and instant are too wide"
+    return rules.moved_or_tents(domain, n, scale, MOVED_POINTS)

@@ -115,14 +115,16 @@ class TestChoice:
     def test_is_moved_points_where_noise_is_short(self):
         plan = self.plan()
         assert plan.mechanism == "marked-moved"
-        assert "is short beside the mean distance" in plan.reason
+        assert "tell streets apart" in plan.reason
         assert self.plan(relation=STILL, marks=MARKS).mechanism == "marked-moved"
+        # More points than the rules for windows, and without marks, would move.
+        assert self.plan(n=25_000).mechanism == "marked-moved"
 
     @pytest.mark.parametrize(
         ("settings", "reason"),
         [
-            # Which the rule for windows would take.
-            ({"n": 2300}, "is long beside"),
+            # Noise of one and a half times the extent over sqrt(n), longer than streets of a type are told apart by.
+            ({"n": 40_000}, "is long beside"),
             ({"relation": AlphaNeighbours(20.0, types="protected")}, "would keep the types"),
             ({"relation": replace(STILL, time=1.0), "marks": MARKS}, "would keep the types and times"),
             ({"spacing": 100.0}, "a mesh is asked for"),
