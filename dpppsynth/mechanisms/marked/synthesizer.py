@@ -376,4 +376,8 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[st
     n, scale = need_size(size), 1 / rate(relation, float(s.epsilon), domain)
     if not fits(domain, s.marks, scale):
         return "tents", "there are too many types and instants for a lattice of each"
-    return rules.moved_or_tents(domain, n, scale, None if isinstance(domain, LinearNetwork) else MOVED_POINTS)
+    if isinstance(domain, LinearNetwork):
+        return rules.moved_or_tents(domain, n, scale)
+    if n < planar_rules.MANY:
+        return "tents", f"there are fewer than {planar_rules.MANY} points"
+    return rules.moved_or_tents(domain, n, scale, MOVED_POINTS)
