@@ -22,7 +22,7 @@ import dpppsynth as dps
 from dpppsynth.evaluation import grid_wasserstein
 
 # Points in a square of the noise's scale, and released points of simulated sets and, at most, of others.
-DENSITIES, SIZES, MOST, JUDGING, CELLS = (0.02, 0.1, 0.5), (100, 400), 400, 3000, 32
+DENSITIES, SIZES, MOST, JUDGING, CELLS = (0.02, 0.1), (100, 400), 400, 3000, 32
 CITIES, EPSILON = ("city", "wide spots"), 1.0
 HEADS = ("set", "n", "points in a square", "score: tents", "score: moved", "distance: tents", "distance: moved")
 
