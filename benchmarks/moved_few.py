@@ -21,8 +21,10 @@ from pages import command_line, fill, table
 import dpppsynth as dps
 from dpppsynth.evaluation import grid_wasserstein
 
-# Points in a square of the noise's scale, and released points of simulated sets and, at most, of others.
-DENSITIES, SIZES, MOST, JUDGING, CELLS = (0.02, 0.1), (100, 400), 400, 3000, 32
+# Points in a square of the noise's scale, by the number of released points of simulated sets; and of others, of which
+# so many are released at most.
+SIMULATED, OTHERS, MOST = {100: (0.02, 0.1, 0.5), 400: (0.02, 0.1)}, (0.02, 0.1), 400
+JUDGING, CELLS = 3000, 32
 CITIES, EPSILON = ("city", "wide spots"), 1.0
 HEADS = ("set", "n", "points in a square", "score: tents", "score: moved", "distance: tents", "distance: moved")
 
@@ -48,12 +50,13 @@ def parted(pattern: dps.PointPattern, n: int) -> tuple[dps.PointPattern, np.ndar
     return dps.PointPattern(pattern.xy[:n], pattern.domain), pattern.xy[n : n + JUDGING]
 
 
-def sets(folder: Path | None) -> Iterator[tuple[str, dps.PointPattern, np.ndarray]]:
-    """All sets by name."""
-    for n in SIZES:
-        yield from ((f"{name}, simulated", known, judging) for name, known, judging in simulated(n))
+def sets(folder: Path | None) -> Iterator[tuple[str, dps.PointPattern, np.ndarray, float]]:
+    """All sets by name, with points in a square of the noise's scale."""
+    for n, densities in SIMULATED.items():
+        for name, known, judging in simulated(n):
+            yield from ((f"{name}, simulated", known, judging, density) for density in densities)
     for name, pattern in files(folder) if folder else ():
-        yield name, *halves(pattern, MOST)
+        yield from ((name, *halves(pattern, MOST), density) for density in OTHERS)
 
 
 def judged(known: dps.PointPattern, judging: np.ndarray, density: float, **how: str) -> tuple[float, float]:
@@ -76,14 +79,13 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz; simulated sets alone without it")
     args, rows = parser.parse_args(), []
-    for name, known, judging in sets(args.data):
-        for density in DENSITIES:
-            tents = judged(known, judging, density, mechanism="tents", inference="laplace")
-            moved = judged(known, judging, density, mechanism="moved")
-            told = (f"{each:.3f}" for pair in zip(tents, moved, strict=True) for each in pair)
-            rows.append((name, str(len(known)), f"{density:g}", *told))
-            print(*rows[-1], flush=True)
-            fill(args.out, "few", table(HEADS, rows))
+    for name, known, judging, density in sets(args.data):
+        tents = judged(known, judging, density, mechanism="tents", inference="laplace")
+        moved = judged(known, judging, density, mechanism="moved")
+        told = (f"{each:.3f}" for pair in zip(tents, moved, strict=True) for each in pair)
+        rows.append((name, str(len(known)), f"{density:g}", *told))
+        print(*rows[-1], flush=True)
+        fill(args.out, "few", table(HEADS, rows))
 
 
 if __name__ == "__main__":
