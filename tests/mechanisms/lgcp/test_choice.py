@@ -42,7 +42,7 @@ def test_the_mean_distance_is_that_in_the_window():
 
 
 def test_few_points_are_moved_where_the_noise_is_shorter():
-    """Of a tenth of a point in a square of its scale, where many may have seven."""
+    """A tenth of a point may lie in a square of its scale, seven tenths where there are many."""
     for n, most in ((30, 0.1), (999, 0.1), (1000, 0.7)):
         alpha = 1000 * math.sqrt(most / n)
         assert plan(n, 0.999 * alpha).mechanism == "lgcp-moved"
