@@ -83,7 +83,7 @@ def quick(epsilon: float, relation: Relation) -> Iterator[tuple[str, object, obj
         dps.LaplaceSynthesizer(epsilon, relation=relation, basis="tents", postprocess="plain"),
         window,
     )
-    yield "lgcp-tents", dps.LGCPSynthesizer(epsilon, relation=relation), window
+    yield "lgcp-tents", dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="tents"), window
     if isinstance(relation, AlphaNeighbours):
         yield "lgcp-moved", dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="moved"), window
     yield "lgcp-field", dps.LGCPSynthesizer(epsilon, mechanism="field", **approximate), window

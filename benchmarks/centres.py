@@ -26,7 +26,8 @@ def distances(times: int, epsilon: float, repeats: int) -> dict[str, float]:
     for k, (window, truth) in enumerate(truths().values()):
         x0, _, x1, _ = window.bounds
         at, found = centres(window), {source: [] for source in SOURCES}
-        synthesizer = dps.LGCPSynthesizer(epsilon, alpha=(x1 - x0) * RADIUS["B/(10 sqrt2)"], inference="laplace")
+        alpha = (x1 - x0) * RADIUS["B/(10 sqrt2)"]
+        synthesizer = dps.LGCPSynthesizer(epsilon, alpha=alpha, mechanism="tents", inference="laplace")
         for repeat in range(repeats):
             rng = np.random.default_rng([20, times, round(10 * epsilon), k, repeat])
             release = synthesizer.release(draw(window, truth, times, rng), rng)

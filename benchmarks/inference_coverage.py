@@ -111,7 +111,7 @@ def planned(epsilon: float) -> list[Any]:
     """One plan of each kind of release."""
     settings = {"mechanism": "posterior-draw", "delta": 1e-6, "sampler": "proximal"}
     synthesizers = (
-        dps.LGCPSynthesizer(epsilon, alpha=ALPHA, inference="laplace"),
+        dps.LGCPSynthesizer(epsilon, alpha=ALPHA, mechanism="tents", inference="laplace"),
         dps.LaplaceSynthesizer(epsilon, alpha=ALPHA, spacing=125.0, postprocess="keep-n"),
         dps.LGCPSynthesizer(epsilon, alpha=ALPHA, **settings),
     )

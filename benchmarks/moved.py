@@ -116,7 +116,10 @@ def main() -> None:
         fill(args.out, "limits", table(LIMITS, limits))
         for alpha, epsilon in SETTINGS:
             given = known, judging, alpha, epsilon
-            tents, jitter = released(*given), kernel(jittered(known, alpha, epsilon), judging, known.domain)
+            tents, jitter = (
+                released(*given, mechanism="tents"),
+                kernel(jittered(known, alpha, epsilon), judging, known.domain),
+            )
             field, seconds = timed(lambda given=given: released(*given, mechanism="moved"), time.process_time)
             private = tents, jitter, field
             told = (f"**{each:.3f}**" if each == max(private) else f"{each:.3f}" for each in private)

@@ -259,7 +259,8 @@ def again(rows: list[rival_tables.Row], case: Case, method: str, budgets: list[f
             told.limits.update(limits(case, kept, (method,)))
         if method in told.ours:
             result = own(case, told.relation, told.epsilon, method, kept)
-            told.ours.update({method: result} | ({"auto": result} if told.chosen == method else {}))
+            taken = case.choice(told.epsilon, **neighbours(case, told.relation)) == method
+            told.ours.update({method: result} | ({"auto": result} if taken else {}))
 
 
 def with_rows(rows: list[rival_tables.Row], case: Case, kept: Kept) -> list[rival_tables.Row]:

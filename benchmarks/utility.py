@@ -93,7 +93,7 @@ def estimates(
     others = [
         dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="posterior-draw", delta=DELTA),
         dps.LaplaceSynthesizer(epsilon, relation=relation, basis="tents", postprocess="keep-n"),
-        dps.LGCPSynthesizer(epsilon, relation=relation, inference=inference),
+        dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="tents", inference=inference),
         dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="field", delta=DELTA, inference=inference),
     ]
     # The kernel's expected intensity: one Poisson pattern of it adds its own noise.

@@ -106,15 +106,19 @@ class TestTables:
 
 
 def test_a_method_that_is_run_again_is_that_of_the_default_where_it_takes_it(rivals, case, tmp_path):
-    def row(chosen):
-        old = {"auto": [0.1, 0.2, f"lgcp-{chosen}"], "tents": [0.1, 0.2], "moved": [0.1, 0.2]}
-        return rivals.rival_tables.Row("square", 50, "alpha 1 %", 1.0, old, {}, {}, {})
+    """As its plan says today, whatever stood in the row: with noise of a hundredth and of a tenth of the square."""
 
-    kept = rivals.Kept(tmp_path / "kept.jsonl")
-    kept.get(("square", 50, "alpha 1 %", 1.0, "moved"), lambda: (0.3, 0.1, "lgcp-moved"))
-    rows = [row("moved"), row("tents")]
-    rivals.again(rows, case, "moved", [1.0], kept)
+    def row(epsilon):
+        old = {"auto": [0.1, 0.2, "lgcp-tents"], "tents": [0.1, 0.2], "moved": [0.1, 0.2]}
+        return rivals.rival_tables.Row("square", 50, "alpha 1 %", epsilon, old, {}, {}, {})
+
+    kept, budgets = rivals.Kept(tmp_path / "kept.jsonl"), (1.0, 0.1)
+    for epsilon in budgets:
+        kept.get(("square", 50, "alpha 1 %", epsilon, "moved"), lambda: (0.3, 0.1, "lgcp-moved"))
+    rows = [row(epsilon) for epsilon in budgets]
+    rivals.again(rows, case, "moved", budgets, kept)
     assert [each.ours["auto"][0] for each in rows] == [0.3, 0.1]
+    assert [each.chosen for each in rows] == ["moved", "tents"]
     assert [each.ours["moved"][0] for each in rows] == [0.3, 0.3]
 
 

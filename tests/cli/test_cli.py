@@ -94,7 +94,7 @@ class TestCheck:
             "It is assumed that: (1)",
             "privacy radius 25 metre",
             "49 vert",
-            "there are fewer than 1000 points",
+            "is long beside the mean distance between points",
         ):
             assert words in said
         assert said.count("392") == said.count("--n 392") == 1

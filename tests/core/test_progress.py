@@ -150,7 +150,7 @@ class TestReleases:
         rng = np.random.default_rng(2)
         points = dps.PointPattern(rng.uniform(0, 1000, (60, 2)), WINDOW, {"year": np.repeat([1, 2], 30)})
         said = []
-        dps.LGCPSynthesizer(1.0, alpha=50.0, inference="laplace").release_by(
+        dps.LGCPSynthesizer(1.0, alpha=50.0, mechanism="tents", inference="laplace").release_by(
             points, by="year", levels=[1, 2], progress=said.append
         )
         shares = [step.share for step in said]

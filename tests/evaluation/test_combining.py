@@ -99,7 +99,7 @@ def follows(covariate, n: int = 600) -> dps.PointPattern:
 
 
 def settings(alpha: float = 20.0, **given) -> dps.LGCPSynthesizer:
-    return dps.LGCPSynthesizer(3.0, alpha=alpha, inference="laplace", **given)
+    return dps.LGCPSynthesizer(3.0, alpha=alpha, inference="laplace", **{"mechanism": "tents"} | given)
 
 
 class TestSlopes:

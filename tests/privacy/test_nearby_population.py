@@ -165,7 +165,7 @@ def test_no_factor_is_stated_where_none_is_proved(settings, sentence):
 
 def test_large_factors_are_powers():
     crowd = people_within(Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
-    assert "at most e^800." in crowd.words(LGCPSynthesizer(800.0, alpha=100.0).check(SQUARE, n=50))
+    assert "at most e^800." in crowd.words(LGCPSynthesizer(800.0, alpha=100.0, mechanism="tents").check(SQUARE, n=50))
 
 
 def test_of_a_synthesizer():

@@ -143,7 +143,8 @@ def test_what_chains_showed_is_kept(engine, tmp_path):
     # Crowded in a corner, so that an even field carries no weight.
     pattern = dps.PointPattern(1000 * RNG.uniform(size=(80, 2)) ** 3, Window.rectangle(0, 0, 1000, 1000))
     with chance_for_nuts():
-        release = dps.LGCPSynthesizer(1.0, alpha=25.0, inference="nuts", engine=engine).release(pattern, rng=3)
+        settings = dps.LGCPSynthesizer(1.0, alpha=25.0, mechanism="tents", inference="nuts", engine=engine)
+        release = settings.release(pattern, rng=3)
     table = load_release(release.save(tmp_path / "out")).diagnostics
     assert table.equals(release.diagnostics)
     run = table["weight"] > 0

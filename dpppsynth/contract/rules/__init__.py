@@ -68,11 +68,11 @@ def moves_tell(domain: Domain, n: float, scale: float, most: float | None = None
     scale : float
         Of the noise, as in `moved_mesh`.
     most : float, optional
-        `MOVED_POINTS` of the domain's rules unless given.
+        `moved_points` of the domain's rules unless given.
     """
     rule = BY_DOMAIN[type(domain)]
-    most = rule.MOVED_POINTS if most is None else most
-    return not rule.unmoved(domain, n) and bool(n * scale**2 <= most * domain.extent**2)
+    most = rule.moved_points(domain, n) if most is None else most
+    return not rule.unmoved(domain) and bool(n * scale**2 <= most * domain.extent**2)
 
 
 def moved_or_tents(domain: Domain, n: float, scale: float, most: float | None = None) -> tuple[str, str]:
@@ -80,7 +80,7 @@ def moved_or_tents(domain: Domain, n: float, scale: float, most: float | None = 
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
     if moves_tell(domain, n, scale, most):
         return "moved", f"{length} is short beside the mean distance between points"
-    reason = BY_DOMAIN[type(domain)].unmoved(domain, n)
+    reason = BY_DOMAIN[type(domain)].unmoved(domain)
     return "tents", reason or f"{length} is long beside the mean distance between points"
 
 

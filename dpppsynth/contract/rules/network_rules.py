@@ -162,7 +162,12 @@ def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: Cap
     return n / len(coarse.elements) >= times * _street_points(epsilon, relation)
 
 
-def unmoved(network: LinearNetwork, _n: float) -> str:
+def moved_points(_network: LinearNetwork, _n: float) -> float:
+    """Points in a square of the noise's scale, on average over the extent's, up to which they are moved."""
+    return MOVED_POINTS
+
+
+def unmoved(network: LinearNetwork) -> str:
     """Reason why points are not moved, however short the noise; empty where they may be."""
     if len(network.edges) > MOVED_EDGES:
         return f"there are more than {MOVED_EDGES} edges"

@@ -42,9 +42,9 @@ MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 192**2, 
 MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Standard deviations of details of such a field, of an eighth of its range.
 MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
-# Points in a square of the noise's scale, on average, up to which moved points tell more than tents, and points from
-# which on they do: of fewer, tents with a dense field behind them tell more where intensities are smooth.
-MOVED_POINTS, MOVED_FROM = 0.7, 1000
+# Points in a square of the noise's scale, on average, up to which moved points tell more than tents; a smaller limit
+# where there are fewer points than a thousand in all, as tents then have a dense field behind them.
+MOVED_POINTS, MANY, MOVED_FEW = 0.7, 1000, 0.1
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
 
@@ -177,9 +177,14 @@ def moved_mesh(window: Window, scale: float) -> Mesh:
     return regular_triangulation(window, shape=shape(window, min(max(wanted, least), most)))
 
 
-def unmoved(_window: Window, n: float) -> str:
-    """Reason why points are not moved, however short the noise; empty where they may be."""
-    return "" if n >= MOVED_FROM else f"there are fewer than {MOVED_FROM} points"
+def moved_points(_window: Window, n: float) -> float:
+    """Points in a square of the noise's scale, on average, up to which they are moved."""
+    return MOVED_POINTS if n >= MANY else MOVED_FEW
+
+
+def unmoved(_window: Window) -> str:
+    """Reason why points are not moved, however short the noise: none in windows."""
+    return ""
 
 
 def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:

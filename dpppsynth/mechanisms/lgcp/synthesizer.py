@@ -115,9 +115,8 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         of a network, with the same; "moved": counts of points that were each moved by planar Laplace noise, delta = 0,
         for moves by alpha; "field": smooth functionals of the points with discrete Gaussian noise; all are
         followed by Bayesian inference at no privacy cost. "auto" takes one of the first three by a public rule:
-        "moved" where alpha / epsilon is short beside the mean distance between points, in windows with 1000 points
-        and more, "cells" on networks with enough points to tell streets apart, and "tents" otherwise; `check` says
-        which, and why.
+        "moved" where alpha / epsilon is short beside the mean distance between points, "cells" on networks with enough
+        points to tell streets apart, and "tents" otherwise; `check` says which, and why.
         "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
         bounded slope, delta = 0. "kim-lim-...": the paper's own, private on average over its model only.
     delta : float

@@ -380,4 +380,6 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[st
         return "tents", "there are too many types and instants for a lattice of each"
     if isinstance(domain, LinearNetwork) and rules.moves_tell(domain, n, scale, MOVED_ON_STREETS):
         return "moved", "moved points tell streets apart, for which tents of every type and instant are too wide"
+    if not isinstance(domain, LinearNetwork) and n < planar_rules.MANY:
+        return "tents", f"there are fewer than {planar_rules.MANY} points"
     return rules.moved_or_tents(domain, n, scale, MOVED_POINTS)

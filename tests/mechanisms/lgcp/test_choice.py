@@ -41,9 +41,12 @@ def test_the_mean_distance_is_that_in_the_window():
         assert Settings(alpha=10.0).plan(triangle, n=n).mechanism == mechanism
 
 
-def test_of_few_points_none_is_moved():
-    assert plan(1000, 1.0).mechanism == "lgcp-moved"
-    assert plan(999, 1.0).mechanism == "lgcp-tents"
+def test_few_points_are_moved_where_the_noise_is_shorter():
+    """A tenth of a point may lie in a square of its scale, seven tenths where there are many."""
+    for n, most in ((30, 0.1), (999, 0.1), (1000, 0.7)):
+        alpha = 1000 * math.sqrt(most / n)
+        assert plan(n, 0.999 * alpha).mechanism == "lgcp-moved"
+        assert plan(n, 1.001 * alpha).mechanism == "lgcp-tents"
 
 
 @pytest.mark.parametrize(
