@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import doubts, show_cautions, show_json, show_line, show_text
 from dpppsynth.cli.input_options import DomainOptions
-from dpppsynth.cli.ledger import cautions_of, require_authorised, values_of
+from dpppsynth.cli.ledger import cautions_of, opened_ledger, require_authorised, values_of
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.next_command import after_check, given_words
 from dpppsynth.cli.options import passing_over
@@ -50,8 +50,9 @@ def check(
     require_snap(domain, snap)
     crowd = _crowd(method, domain, population, population_column, place.crs)
     plan = people.plan(method, domain, patterns)
-    show_cautions((*doubts(plan), *cautions_of(ledger, plan.guarantee)))
-    require_authorised(ledger, plan, values_of(subset))
+    opened = opened_ledger(ledger)
+    show_cautions((*doubts(plan), *cautions_of(opened, plan.guarantee)))
+    require_authorised(opened, plan, values_of(subset))
     if json:
         show_json(plan_json(plan) | ({} if crowd is None else {"crowd": crowd.to_dict()}))
         return

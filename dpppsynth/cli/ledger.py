@@ -210,14 +210,14 @@ class LedgerEntry:
     @classmethod
     def open(
         cls,
-        path: Path | None,
+        ledger: "Ledger | None",
         points: Path,
         plan: "Planned",
         subset: Mapping[str, str] | None,
         *,
         whole: "Guarantee | None" = None,
     ) -> "LedgerEntry":
-        """Authorise a plan in the ledger at `path`, for all points or those of a `subset` such as {"year": "2021"}.
+        """Authorise a plan in a ledger, for all points or those of a `subset` such as {"year": "2021"}.
 
         The first of two parts is authorised where there is room for the `whole`.
 
@@ -226,16 +226,14 @@ class LedgerEntry:
         BudgetError
             When it does not suffice; nothing has been read.
         InputError
-            When there is no such ledger, or no file of points that might be opened afterwards.
+            When there is no file of points that might be opened afterwards.
         """
-        if path is None:
+        if ledger is None:
             require_no_subset(subset)
             return cls()
         from dpppsynth.contract.account import points_of
-        from dpppsynth.ledger import Ledger
 
         require_readable(points)
-        ledger = Ledger.open(path)
         told = {"mechanism": plan.mechanism, "domain": plan.domain, **points_of(plan, subset)}
         if whole is not None:
             ledger.check(whole, **told)
@@ -302,24 +300,30 @@ def require_no_subset(subset: Mapping[str, str] | None) -> None:
         raise InputError(msg)
 
 
-def cautions_of(path: Path | None, guarantee: "Guarantee") -> tuple[str, ...]:
-    """Warnings about a guarantee in the ledger at `path`, which is only read; InputError where there is none."""
+def opened_ledger(path: Path | None) -> "Ledger | None":
+    """The ledger at `path`, where one is named; InputError where there is none."""
+    if path is None:
+        return None
     from dpppsynth.ledger import Ledger
 
-    found = None if path is None else Ledger.open(path).caution(guarantee)
+    return Ledger.open(path)
+
+
+def cautions_of(ledger: "Ledger | None", guarantee: "Guarantee") -> tuple[str, ...]:
+    """Warnings about a guarantee in a ledger, which is only read."""
+    found = None if ledger is None else ledger.caution(guarantee)
     return () if found is None else (found,)
 
 
-def require_authorised(path: Path | None, plan: "Planned", subset: Mapping[str, str] | None) -> None:
+def require_authorised(ledger: "Ledger | None", plan: "Planned", subset: Mapping[str, str] | None) -> None:
     """Raise what `LedgerEntry.open` would, without a file of points and without spending."""
-    if path is None:
+    if ledger is None:
         require_no_subset(subset)
         return
     from dpppsynth.contract.account import points_of
-    from dpppsynth.ledger import Ledger
 
     told = {"mechanism": plan.mechanism, "domain": plan.domain, **points_of(plan, subset)}
-    Ledger.open(path).check(plan.guarantee, **told)
+    ledger.check(plan.guarantee, **told)
 
 
 def require_readable(points: Path) -> None:

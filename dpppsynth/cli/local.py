@@ -8,7 +8,7 @@ import typer
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_cautions, show_json, show_line, show_promise, show_text
 from dpppsynth.cli.input_options import DomainOptions, LayoutOptions
-from dpppsynth.cli.ledger import LedgerEntry, cautions_of, values_of
+from dpppsynth.cli.ledger import LedgerEntry, cautions_of, opened_ledger, values_of
 from dpppsynth.cli.method import ReportMethod
 from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
@@ -117,8 +117,9 @@ def perturb(
         raise InputError(msg)
     part = chosen if ledger is None else {**chosen, **share}
     both = mechanism.both_rounds()
-    show_cautions(cautions_of(ledger, ceiling.guarantee))
-    account = LedgerEntry.open(ledger, points, ceiling, part or None, whole=both if after is None else None)
+    opened = opened_ledger(ledger)
+    show_cautions(cautions_of(opened, ceiling.guarantee))
+    account = LedgerEntry.open(opened, points, ceiling, part or None, whole=both if after is None else None)
 
     def permit(drawn: int) -> None:
         mechanism.require_drawn(domain, n, drawn)

@@ -26,7 +26,7 @@ from dpppsynth.cli.input_options import (
     require_snap,
     said_of,
 )
-from dpppsynth.cli.ledger import LedgerEntry, cautions_of, require_readable, values_of
+from dpppsynth.cli.ledger import LedgerEntry, cautions_of, opened_ledger, require_readable, values_of
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
 from dpppsynth.cli.resume import nothing_lost
@@ -105,7 +105,8 @@ def synthesize(
     chosen = values_of(subset)
     people.require_other_mark(chosen)
     warned = cautions(planned.guarantee, domain, None) if settled is None else doubts(settled)
-    confirm_warnings((*warned, *cautions_of(ledger, planned.guarantee)), yes=yes)
+    opened = opened_ledger(ledger)
+    confirm_warnings((*warned, *cautions_of(opened, planned.guarantee)), yes=yes)
     user = method.settings.user_column(method.options)
     described = method.settings.marks_from(method.options)
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
@@ -123,7 +124,7 @@ def synthesize(
     require_told(method, head, columns, points.name, rows_are_persons=rows_are_persons)
     with said_of("--no-user", "user") if method.options["no_user"] else nullcontext():
         account = LedgerEntry.open(
-            ledger, points, settled or _ceiling(planned.mechanism, method, people, domain, patterns), chosen
+            opened, points, settled or _ceiling(planned.mechanism, method, people, domain, patterns), chosen
         )
 
     with account.counting(), progress() as say:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from dpppsynth.core.types import JsonRead
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
 
 # Mark and value of the points, where they are not all points of the domain.
@@ -20,6 +21,10 @@ class Account:
 
     def holds(self, entry: str) -> bool:
         """Whether an entry, given with its secret, is an authorisation that no release has used."""
+        raise NotImplementedError
+
+    def caution(self, guarantee: Guarantee) -> str | None:
+        """Warning about a guarantee that the budget accepts and does not keep for all that it protects, or None."""
         raise NotImplementedError
 
     def authorise(
@@ -99,6 +104,12 @@ class Ceiling:
     n: int | None = None
     count_unit: str | None = None
     levels: Levels = None
+
+
+def counted_few(relation: Relation) -> str | None:
+    """Description for a ledger of what n counts where each person's points are capped; None where all points count."""
+    cap = relation.user_cap
+    return None if cap is None else f"{cap.user}, at most {cap.most} each"
 
 
 def points_of(plan: Planned, subset: Subset) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpppsynth.contract.account import Account, Subset
+from dpppsynth.contract.account import Account, Subset, counted_few
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.contract.estimator import AnyEstimator, assumed_of
 from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, total
@@ -17,7 +17,7 @@ from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import MechanismResult, Result
 from dpppsynth.contract.spending import file_sizes, read_sooner, spend
-from dpppsynth.contract.statistic import Measured, Statistic, counted_few, require_kept_cap
+from dpppsynth.contract.statistic import Measured, Statistic, require_kept_cap
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.progress import ProgressLike, announced, require_progress

@@ -158,6 +158,11 @@ def authorise(
         When the budget does not suffice.
     InputError
         When the release is seeded, or the ledger cannot account for it.
+
+    Warns
+    -----
+    InformationWarning
+        Before anything is spent, when the ledger does not protect the persons whom the plan does.
     """
     if ledger is None:
         require_no_ledger_needed(entry=entry, subset=subset)
@@ -174,6 +179,8 @@ def authorise(
         raise InputError(msg)
     points = points_of(plan, subset)
     if entry is None:
+        if (caution := ledger.caution(plan.guarantee)) is not None:
+            warnings.warn(caution, InformationWarning, stacklevel=outside())
         return ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points, taken=taken)
     ledger.settle(entry, plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points)
     return entry

@@ -435,12 +435,6 @@ def measured_number(relation: Relation, pattern: PointPattern) -> int:
     return len(pattern) if cap is None else number_of_few(pattern, *cap)
 
 
-def counted_few(relation: Relation) -> str | None:
-    """Description for a ledger of what n counts where each person's points are capped; None where all points count."""
-    cap = relation.user_cap
-    return None if cap is None else f"{cap.user}, at most {cap.most} each"
-
-
 def capped(relation: Relation) -> CappedRelation:
     """The relation, which must cap the points of one person."""
     if not isinstance(relation, CappedRelation):

@@ -234,7 +234,8 @@ def _require_draws(patterns: Sequence[PointPattern | str | Path], m: int) -> Non
         told = "one intensity" if sources & {"released", "mean"} else "a source that they do not state"
         msg = (
             f"patterns: drawn from {told}, so how much they differ does not tell the error; take "
-            'release.sample(m, source="draws"), or files synthetic_draw_000 ... of `dpppsynth sample --source draws`'
+            'release.sample(m, source="draws"), or the names of files synthetic_draw_000 ... of `dpppsynth sample '
+            "--source draws`"
         )
         raise InputError(msg)
 

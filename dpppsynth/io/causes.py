@@ -442,7 +442,8 @@ SERIALS_OF_1904 = "1904-01-01"
 MONTH = "[A-Za-z\u00e4\u00fb\u00e9]{3,10}[.]?"
 ISO = "write dates as 2024-05-01, and times as 2024-05-01T17:30"
 FORMS_OF_TIMES = (
-    (re.compile(r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})\b.*"), "day, month and year in another order"),
+    (re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{4}\b.*"), "day, month and year in another order"),
+    (re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}\b.*"), "dates whose years have two digits"),
     (re.compile(r"\d{4}[/.]\d{1,2}[/.]\d{1,2}\b.*"), "dates with other signs between their parts"),
     (re.compile(r"\d{4}-\d{1,2}"), "months without a day"),
     (re.compile(r"\d{4}-\d{1,2}-\d{1,2}\b.*"), "dates in nearly the right form"),
@@ -538,9 +539,3 @@ def _other_encoding(text: str) -> str:
         return text.encode("cp1252").decode()
     except ValueError:
         return ""
-
-
-def alike_labels(labels: Iterable[str]) -> bool:
-    """Whether some labels that differ are alike but for case and blanks."""
-    different = set(labels)
-    return len({"".join(label.casefold().split()) for label in different}) < len(different)

@@ -21,7 +21,7 @@ from dpppsynth.core.arguments import whole
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.io.causes import UNKNOWN_LEVEL, Read, alike_labels, stand_ins, told
+from dpppsynth.io.causes import UNKNOWN_LEVEL, Read, stand_ins, told
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import words
@@ -249,10 +249,6 @@ PERSONS = (
     "Some persons have several rows. Where each should be listed once, repair the file; otherwise say how many points "
     "of a person may count ({most})."
 )
-ALIKE = (
-    "Some persons' labels differ in case or blanks alone, and count as persons of their own, so that their points are "
-    "protected less: write the labels alike."
-)
 ENDS = re.compile(r"[\n\r]")
 SPANNED = (
     "Some cells hold line ends, so that the file has more lines than rows. Where such a cell is not meant, close its "
@@ -262,7 +258,10 @@ LEFT = (
     "Some rows have no place in the domain and would be left out, as {} says; without it the causes are told, such as "
     "another CRS."
 )
-TWICE = "Some rows are alike in every column. A point that is listed twice counts twice."
+TWICE = (
+    "Some rows are alike in every column. A point that is listed twice counts twice; where they are of one person, say "
+    "how many points of a person there may be ({most})."
+)
 
 
 def remarks(
@@ -276,10 +275,8 @@ def remarks(
     known: list[str] = [] if users is None else users[users != ""].tolist()
     if len(set(known)) < len(known) and not several:
         yield PERSONS.format(most=mention("max_points_per_person"))
-    if alike_labels(known):
-        yield ALIKE
     if _twice(read.table):
-        yield TWICE
+        yield TWICE.format(most=mention("max_points_per_person"))
 
 
 def _twice(table: Table) -> bool:

@@ -13,7 +13,7 @@ from io import RawIOBase
 from pathlib import Path
 from typing import Any, Self
 
-from dpppsynth.contract.account import Account, Levels, Subset
+from dpppsynth.contract.account import Account, Levels, Subset, counted_few
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.atomic_files import locked, whole_file
 from dpppsynth.core.errors import DpppsynthError, InputError, PrivacyCheckError
@@ -299,7 +299,8 @@ class Ledger(Account):
         n : int, optional
             Public number of points, where it is known already. Releases of the same points have the same one.
         count_unit : str, optional
-            Mark that tells what n counts, such as trajectories; points unless given.
+            Mark that tells what n counts, such as trajectories; points, or the few of each person that the guarantee
+            counts, unless given.
         subset : dict, optional
             Where not all points of the domain are read but those of one value of a mark: {"year": 2021}. Chosen
             without looking at the points; the promise says that this mark is not protected.
@@ -374,7 +375,7 @@ class Ledger(Account):
                 msg = "domain: another one was authorised; authorise this one."
                 raise InputError(msg)
             named = found.mechanism if mechanism is None else _require_name(mechanism)
-            given = (n, count_unit, subset, levels)
+            given = _in_units((n, count_unit, subset, levels), guarantee)
             settled = {"mechanism": named, "guarantee": stored(guarantee), "points": _completed(history, found, given)}
             return _event(SETTLED, found, token) | settled
 
@@ -519,8 +520,16 @@ def _authorisation(
     """Event of an authorisation, but for its claim and whether it is taken up."""
     asked = {"mechanism": _require_name(mechanism), "domain": place_of(domain)}
     history.budget.require(guarantee)
-    read = points_json(counted_points(history.budget.relation, *points))
+    read = points_json(counted_points(history.budget.relation, *_in_units(points, guarantee)))
     return {"kind": AUTHORISED, **_when(), **asked, "guarantee": stored(guarantee), "points": read}
+
+
+def _in_units(points: tuple[Any, ...], guarantee: Guarantee) -> tuple[Any, ...]:
+    """Facts about points, n, count_unit, subset and levels, with what a number that stands alone counts."""
+    n, unit, subset, levels = points
+    if n is not None and unit is None and levels is None:
+        unit = counted_few(guarantee.relation)
+    return n, unit, subset, levels
 
 
 def _event(kind: str, entry: Entry, token: str) -> dict[str, Any]:

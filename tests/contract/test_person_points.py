@@ -23,6 +23,8 @@ XY = np.random.default_rng(6).uniform(0, 1000, (len(WHO), 2))
 VISITS = dps.PointPattern(XY, WINDOW, {"person": WHO})
 MOVES = AlphaNeighbours(25.0, max_points_per_person=3, user="person")
 PERSONS = AddRemove(3, user="person")
+# Which warns that it does not protect persons.
+IN_A_LEDGER_OF_POINTS = pytest.mark.filterwarnings("ignore:ledger. it protects points")
 
 
 class TestDraw:
@@ -176,6 +178,7 @@ class TestRelations:
         with pytest.raises(InputError, match="told by 'person'"):
             dps.LaplaceSynthesizer(1.0, relation=AddRemove(3)).release(VISITS.unmarked(), expected_n=30, ledger=ledger)
 
+    @IN_A_LEDGER_OF_POINTS
     def test_a_ledger_tells_numbers_of_points_apart_by_the_cap(self, tmp_path):
         """Draws of another cap have another number of points, all of them public; one cap has one."""
         ledger = dps.Ledger.create(tmp_path / "a.json", epsilon=5.0, delta=0.0, alpha=25.0)
@@ -191,6 +194,7 @@ class TestRelations:
 
 
 class TestRefusals:
+    @IN_A_LEDGER_OF_POINTS
     def test_names_of_marks_before_anything_is_spent_and_labels_after(self, tmp_path):
         ledger = dps.Ledger.create(tmp_path / "a.json", epsilon=3.0, delta=0.0, alpha=25.0)
         plan = dps.LaplaceSynthesizer(1.0, relation=MOVES).plan(WINDOW, n=27)

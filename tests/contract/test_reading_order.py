@@ -46,6 +46,8 @@ def outcome(release, pattern, ledger):
     return None, len(ledger.releases)
 
 
+# Ledgers of points are warned of where persons are released.
+@pytest.mark.filterwarnings("ignore:ledger. it protects points")
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_value_is_not_looked_at_where_the_budget_does_not_suffice(case, tmp_path):

@@ -12,6 +12,7 @@ from support.command_line import run as run_command
 from support.command_line import spoken
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.io import write_pattern
 from dpppsynth.ledger import Ledger
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, GaussianDP, Guarantee, PureDP, ReplaceOne, gaussian_mu
 from dpppsynth.privacy.catalogue import text
@@ -250,6 +251,16 @@ class TestPersons:
         said = spoken(run_command("check", *self.ASK, "--alpha", 25, *self.WHO, "--ledger", book))
         assert "not protected" not in said
         assert "ledger init" in spoken(run_command("check", *self.ASK, "--alpha", 25, "--ledger", book, code=2))
+
+    def test_what_was_warned_of_is_what_is_spent_from(self, path, tmp_path, monkeypatch):
+        """The ledger is opened once: another file in its place is no longer the one that was asked."""
+        opened, opens = [], Ledger.open
+        monkeypatch.setattr(Ledger, "open", lambda file: opened.append(file) or opens(file))
+        points = tmp_path / "points.csv"
+        write_pattern(PATTERN, points)
+        ask = (*self.ASK, "--alpha", 25, "--ledger", path)
+        run_command("synthesize", points, *ask, "--out", tmp_path / "out", "--yes")
+        assert len(opened) == 1
 
     def test_points_are_not_warned_of(self, path):
         assert "not protected" not in spoken(run_command("check", *self.ASK, "--alpha", 25, "--ledger", path))

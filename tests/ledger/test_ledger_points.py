@@ -133,8 +133,30 @@ class TestMovedPoint:
     )
     def test_persons_whom_the_release_tells_and_the_budget_does_not(self, ledger, persons, promise):
         """Another number of persons tells pairs of patterns apart that differ by one point and its label."""
-        persons.release(PointPattern(XY, SQUARE, {"walk": np.repeat(np.arange(50), 4)}), ledger=ledger)
+        with pytest.warns(InformationWarning, match="walk is not protected"):
+            persons.release(PointPattern(XY, SQUARE, {"walk": np.repeat(np.arange(50), 4)}), ledger=ledger)
         assert promise in ledger.neighbouring.describe()
+
+    def test_few_points_of_each_person_by_hand(self, ledger):
+        """An early release that is entered by hand counts what the same release counts by itself."""
+        few = LaplaceSynthesizer(1.0, relation=ReplaceOne(2, user="walk"))
+        plan = few.plan(SQUARE, n=100)
+        for count_unit in (None, plan.count_unit):
+            given = {"mechanism": plan.mechanism, "domain": SQUARE, "n": plan.n, "count_unit": count_unit}
+            ledger.settle(ledger.authorise(plan.guarantee, **given), plan.guarantee, n=plan.n)
+        assert {entry.points.count_unit for entry in ledger.releases} == {"walk, at most 2 each"}
+
+    def test_persons_are_warned_of_before_the_spend(self, ledger):
+        few = LaplaceSynthesizer(1.0, relation=ReplaceOne(2, user="walk"))
+        walks = PointPattern(XY, SQUARE, {"walk": np.repeat(np.arange(100), 2)})
+        # As an error, where the custodian wants warnings to be such.
+        with pytest.raises(InformationWarning, match=r"\(walk is not protected\)"):
+            few.release(walks, ledger=ledger)
+        assert ledger.spent == 0
+        with pytest.warns(InformationWarning) as said:
+            few.release(walks, ledger=ledger)
+        assert [str(each.message) for each in said] == [ledger.caution(few.check(SQUARE, n=200))]
+        assert ledger.spent == pytest.approx(1.0)
 
     def test_persons_whom_the_budget_tells(self, tmp_path):
         relation = ReplaceOne(2, user="walk")

@@ -101,19 +101,16 @@ class ClusterPower:
     def words(self, unit: str) -> str:
         """Clusters that show, and so those that may be there unseen."""
         size, spread = self.size
-        all_over = (
-            f"clusters of all points show from {_few(1 + size)} places within about {spread:.3g} {unit} on"
-            if np.isfinite(size)
-            else "no clusters show"
-        )
-        return f"{all_over}; {self.unseen()}"
+        if not np.isfinite(size):
+            return f"no clusters show; {self.unseen()}"
+        least = f"{_few(1 + size)} places within about {spread:.3g} {unit}"
+        return f"clusters of all points show from {least} on, {SURE:.0%} of the time; {self.unseen()}"
 
     def unseen(self) -> str:
         """Clusters that may be there unseen."""
-        counted = f"(each point counted up to {min(self.caps)})"
+        few = f"an excess of fewer than {_few(self.pairs)} pairs at shared places (each point counted up to "
         return (
-            f"an excess of fewer than {_few(self.pairs)} pairs over what the intensity explains {counted}, such as one "
-            "crowded place, may not show at this budget"
+            f"{few}{min(self.caps)}) may not show at this budget, and one crowded place may not, however many share it"
         )
 
 

@@ -101,7 +101,7 @@ def label_remarks(table: Table, user: str | None, names: Iterable[str], *, secre
         if len(set(map(_plain, often))) < len(often):
             yield (
                 f"Some labels of the column {name!r} are alike but for case, blanks or the form of a number (7, 7.0, "
-                "007). They are different persons here; write each person's in one way."
+                "007). They are different persons here, protected less; write each person's in one way."
             )
 
 
