@@ -63,7 +63,7 @@ def likely(synthesizer: dps.LGCPSynthesizer, xy: np.ndarray, seed: list[int]) ->
 def missed(
     synthesizer: dps.LGCPSynthesizer, case: int, kind: int, repeats: int, draw: Callable[[np.random.Generator], Floats]
 ) -> str:
-    """How many of some releases of drawn originals do not hold clusters for likely."""
+    """Number of releases of drawn originals that do not hold clusters for likely, of all."""
     seeds = [[SEED, case, kind, repeat] for repeat in range(repeats)]
     seen = [likely(synthesizer, draw(np.random.default_rng([*seed, 1])), seed) for seed in seeds]
     return f"{seen.count(False)} of {repeats}"
