@@ -159,6 +159,19 @@ def require_shapes(numbers: Floats, measure: Floats, tents: Floats, *, of: str) 
         raise InputError(msg)
 
 
+def _other_rows(rows: int, values: int) -> InputError:
+    """Refusal of a basis with another number of rows than the likelihood has values of a field."""
+    remedy = "take `factor(covariance.matrix(mesh))` of the same mesh"
+    if rows and values % rows == 0:
+        kinds = values // rows
+        remedy += (
+            f". Where points have marks, {values} = {rows} vertices x {kinds} types and instants: give each its rows, "
+            f"such as `np.tile(basis, ({kinds}, 1))`, or `np.kron(np.eye({kinds}), basis)` for a field of each"
+        )
+    msg = f"basis: has {rows} rows, and the likelihood's mesh {values} vertices (measure); {remedy}"
+    return InputError(msg)
+
+
 class MassLikelihood:
     """Base: K independent numbers whose means are linear in the expected masses at the field's vertices.
 
@@ -188,11 +201,7 @@ class MassLikelihood:
             msg = "basis: must be an array (V, r) of numbers; `factor(covariance.matrix(mesh))` gives one."
             raise InputError(msg)
         if len(basis) != len(self.measure):
-            msg = (
-                f"basis: has {len(basis)} rows, and the likelihood's mesh {len(self.measure)} vertices (measure); take "
-                "`factor(covariance.matrix(mesh))` of the same mesh"
-            )
-            raise InputError(msg)
+            raise _other_rows(len(basis), len(self.measure))
         this: Any = self
         sparse = scipy.sparse.issparse(this.tents)
         return cast(MassLikelihood, replace(this, tents=this.tents.toarray())) if sparse else self

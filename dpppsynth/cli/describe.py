@@ -11,8 +11,16 @@ from dpppsynth.core.units import lengths_in
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.curves import keeps_marks, person, what_changes
+from dpppsynth.privacy.interpretation import moved_anyway
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
+from dpppsynth.privacy.relations import (
+    TRAJECTORY,
+    AddRemove,
+    AddRemovePerson,
+    CappedRelation,
+    GeoIndistinguishability,
+    Local,
+)
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 if TYPE_CHECKING:
@@ -52,6 +60,8 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
     if not pairs:
         epsilon, what = guarantee.epsilon_of_one_point(), what_changes(guarantee)
         show_text(f"Epsilon does not depend on distance: it is {upward(epsilon, 4)} when {what}.")
+        if isinstance(relation, AddRemove | AddRemovePerson):
+            show_text(f"{moved_anyway(guarantee)} Halve epsilon where that is the secret, too.")
         return
     shown = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
     kept = keeps_marks(guarantee)

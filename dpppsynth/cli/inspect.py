@@ -1,5 +1,6 @@
 """`dpppsynth inspect`: rows of a file of points that the custodian must clean before use."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,6 +73,12 @@ def inspect(
         known = method.settled().neighbours().n_is_public
         require_fitting_number(method.settled(), known=known, fixed=fixed_n, skipping=skip_outside)
     described, user = _marks(method)
+    if method.named and private is None and out is not None:
+        msg = (
+            "private: name a private folder for offending rows; where a mechanism is named, --out is the folder of the "
+            "release"
+        )
+        raise InputError(msg)
     folder = o.private_folder(private if method.named else private or out, "--private" if method.named else "--out")
     refuse_release_folder(folder, "--private" if private else "--out")
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
@@ -88,7 +95,7 @@ def inspect(
     columns["secret"] = secret
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     ok = found.ok and untold is None
-    said = [*([] if untold is None else [f"The file is refused. {untold}"]), *found.remarks]
+    said = _said(untold, found.remarks)
     if json:
         report = None if found.report is None else str(found.report)
         told = {"ok": ok, "rules": list(found.rules), "remarks": said, "report": report}
@@ -101,6 +108,15 @@ def inspect(
             show_text(remark)
     if not ok:
         raise typer.Exit(2)
+
+
+def _said(untold: str | None, remarks: Iterable[str]) -> list[str]:
+    """The reason of a refusal, and remarks without a remedy that it names already."""
+    if untold is None:
+        return [*remarks]
+    parts = [(remark, *remark.partition(": ")[::2]) for remark in remarks]
+    others = [f"{what}." if remedy and remedy.rstrip(".") in untold else remark for remark, what, remedy in parts]
+    return [f"The file is refused. {untold}", *others]
 
 
 def _untold(

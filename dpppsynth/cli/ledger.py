@@ -1,5 +1,6 @@
 """`dpppsynth ledger`, and `--ledger` of other commands: authorisation of a release before a row of its file is read."""
 
+import math
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,9 +83,10 @@ def init(
 
     spent: dict[str, Any] = {"epsilon": budget.epsilon, "delta": budget.delta, "relation": budget.neighbours()}
     ledger = Ledger.create(path, **spent, label=label, adaptive=adaptive)
+    unit = "; the first release's window or network says which unit" if math.isfinite(ledger.relation.reach) else ""
     show_text(
         f"{path} holds epsilon {ledger.epsilon:g} at delta {ledger.delta:g}. Two patterns are neighbouring when "
-        f"{ledger.relation.described_in('unit')}. Keep backups of it, and keep it to yourself."
+        f"{ledger.relation.described_in('unit')}{unit}. Keep backups of it, and keep it to yourself."
     )
     _warn(ledger)
 

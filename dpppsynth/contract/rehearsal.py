@@ -20,6 +20,7 @@ from dpppsynth.core.progress import Progress, inner_progress, silent
 from dpppsynth.core.wording import mention
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.spatial.intensity import mass_distance
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern
 from dpppsynth.spatial.surrogates import Surrogate, surrogates
@@ -44,7 +45,8 @@ class Run:
         Total variation distance between the normalised intensities, the surrogate's and the released one's. Between
         heat maps the earth mover's distance on 32 x 32 squares, as a share of the window's sides.
     uniform : float
-        The same distance for a uniform intensity or map, which needs no data.
+        The same distance for a uniform intensity or map, or one that is proportional to the public offset: neither
+        needs data.
     pareto_k, coverage : float or None
         Worst Pareto k of a Laplace approximation, and coverage of its nominal 90 % intervals
         (`dpppsynth.inference.field_inference.FitNotes`).
@@ -97,7 +99,12 @@ class Rehearsal:
 
 
 def rehearse(
-    mechanism: str, plan: Statistic, release: Callable[..., Any], rng: np.random.Generator, say: Progress = silent
+    mechanism: str,
+    plan: Statistic,
+    release: Callable[..., Any],
+    rng: np.random.Generator,
+    say: Progress = silent,
+    offset: Any = None,
 ) -> Rehearsal:
     """Run a mechanism on the three kinds of surrogate patterns, and one of clusters where these are measured.
 
@@ -112,6 +119,8 @@ def rehearse(
     rng : Generator
     say : callable, optional
         Told which surrogate is at work, and how far.
+    offset : Offset, optional
+        Public offset that surrogates follow; those of several types or times they do not.
     """
     size = plan.n if plan.n is not None else plan.expected_n
     if size is None:
@@ -128,7 +137,8 @@ def rehearse(
     scale = scale if covariance is None else covariance.length_scale
     root = factor(PoweredExponential(rules.FIELD_SIGMA, scale, mesh.smoothest_power).matrix(mesh))
     runs = []
-    drawn = list(surrogates(mesh, root, float(size), scale))
+    base = offset if isinstance(offset, Offset) and offset(mesh.midpoints()[0]).any() else None
+    drawn = list(surrogates(mesh, root, float(size), scale, base))
     further = plan.further_surrogate(drawn[0].intensity, round(size), rng)
     if further is not None:
         drawn.append(Surrogate(further[0], drawn[0].intensity))
@@ -145,6 +155,8 @@ def _run(
 ) -> Run:
     xy, weight = surrogate.intensity.mesh.midpoints()
     truth = surrogate.intensity(xy) * weight
+    offset = getattr(surrogate.intensity, "offset", None)
+    unknowing = weight if offset is None else offset(xy) * weight
     start = time.perf_counter()
     trial, estimate = Trial(None), None
     try:
@@ -153,7 +165,7 @@ def _run(
     except (QualityError, ReleaseBlocked):
         pass
     seconds = time.perf_counter() - start
-    distance, uniform = trial.distances or (None, mass_distance(weight, truth))
+    distance, uniform = trial.distances or (None, mass_distance(unknowing, truth))
     if estimate is not None:
         distance = mass_distance(estimate * weight, truth)
     passed = distance is not None

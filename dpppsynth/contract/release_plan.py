@@ -314,5 +314,6 @@ class ReleasePlan:
 
     def rehearse(self, rng: RngLike = None, *, progress: ProgressLike = None) -> Rehearsal:
         """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""
+        offset = getattr(self.estimator, "offset", None)
         with announced(progress) as say:
-            return rehearse(self.mechanism, self.statistic, self.release, generator(rng), say)
+            return rehearse(self.mechanism, self.statistic, self.release, generator(rng), say, offset)

@@ -22,7 +22,7 @@ KINDS = (float, int, bool, str, Path)
 SETTING, PARTS = "setting", "parts"
 TOTAL_VARIATION = (
     "Distance: total variation between the surrogate's normalised intensity and the released one; in brackets that of "
-    "a uniform intensity, which needs no data."
+    "a uniform intensity, or of a public offset of all points, which need no data."
 )
 
 

@@ -26,6 +26,7 @@ from dpppsynth.spatial.marks import days_between, word
 from dpppsynth.spatial.tables.date_forms import DAY_FIRST, EITHER, MISTAKEN, MONTH_ALONE, MONTH_FIRST, SERIAL
 from dpppsynth.spatial.tables.mark_columns import (
     AMBIGUOUS,
+    MISSING_TYPE,
     NO_HOUR,
     NO_TIME,
     NO_ZONE,
@@ -37,7 +38,7 @@ from dpppsynth.spatial.tables.mark_columns import (
 from dpppsynth.spatial.tables.mark_columns import (
     FAR as CLOCK_FAR,
 )
-from dpppsynth.spatial.tables.rows import PLACES, table_places
+from dpppsynth.spatial.tables.rows import NO_PLACE, PLACES, table_places
 from dpppsynth.spatial.tables.table import Table, number
 
 # Rules of times whose causes can be told.
@@ -54,6 +55,10 @@ OTHERS_LEFT_OUT = (
 SHELL_LEFT_OUT = (
     "A release of the points in the domain alone, whose number is secret then, leaves others out: --skip-outside "
     "--relation add-remove."
+)
+WITHOUT_PLACE = (
+    "Leave them out of the file beforehand. A public n is the number of the others: that they have a place is not "
+    "hidden, and the promise is about them alone."
 )
 UNKNOWN_LEVEL = "unknown level"
 NOT_A_NUMBER, NOT_A_POINT, OTHER_FIELDS = "not a number", "not a point", "wrong number of fields"
@@ -98,7 +103,7 @@ class Read:
 def told(read: Read, broken: Mapping[str, Mask]) -> Iterator[str]:
     """Causes by which rows (rows,) break each rule, where they can be told."""
     for rule, rows in broken.items():
-        reasons = [*_reasons(rule, read, rows)]
+        reasons = [*_reasons(rule, read, rows), *([] if rows.all() else _left_empty(rule))]
         if rows.all():
             last = [] if reasons else [_last(rule)]
             yield " ".join([f"Every row breaks the rule {rule!r}: the mistake is hardly in the rows.", *reasons, *last])
@@ -125,6 +130,14 @@ def _reasons(rule: str, read: Read, rows: Mask) -> Iterator[str]:
         yield from _alike(read.cells(types.name, rows), types.values, mention("types"))
     elif rule == UNKNOWN_LEVEL and read.by is not None:
         yield from _alike(read.cells(read.by, rows), read.levels, mention("levels"))
+
+
+def _left_empty(rule: str) -> Iterator[str]:
+    """A remedy for rows of which something is not known."""
+    if rule == NO_PLACE:
+        yield WITHOUT_PLACE
+    elif rule == MISSING_TYPE:
+        yield f"Write a type such as 'unknown' in them, and list it ({mention('types')})."
 
 
 def _shapes(read: Read, rows: Mask) -> Iterator[str]:

@@ -51,6 +51,19 @@ def rare(guarantee: Guarantee) -> str:
     return RARE if guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and guesses(guarantee.profile) <= WEAK else ""
 
 
+def moved_anyway(guarantee: Guarantee) -> str:
+    """Words on moves where points or persons come and go: two steps, with delta times `1 + e^epsilon`."""
+    epsilon, delta = guarantee.epsilon(), guarantee.profile.at
+    price = f"epsilon {stated(2 * epsilon)}"
+    if delta:
+        price += f" and delta {stated(min(1.0, delta * (1 + math.exp(min(epsilon, 700.0)))))}"
+    who = "their point is" if guarantee.relation.unit == "point" else "their points are"
+    return (
+        f"Where somebody is, once {who} known to be in the data, is hidden less well: a move is a removal and an "
+        f"addition, so telling two places apart may cost twice as much: {price}."
+    )
+
+
 def moved_within(snap: float, domain: Domain) -> str:
     """Words on the tolerance within which points were moved onto a domain.
 

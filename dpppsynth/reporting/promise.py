@@ -9,7 +9,7 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.catalogue import LAYER, Statement
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.interpretation import averaged, chance, guesses, likelihood, rare
+from dpppsynth.privacy.interpretation import averaged, chance, guesses, likelihood, moved_anyway, rare
 from dpppsynth.privacy.relations import PUBLIC, AddRemove, AddRemovePerson, CappedRelation, Local, MovedPoint, Relation
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.reporting import local_privacy as local
@@ -100,7 +100,7 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved:
     if by is not None and not relation.n_is_public:
         said[-1] = f"It does not hide that every level of {by} has at least one point."
     if isinstance(relation, AddRemove | AddRemovePerson):
-        said.append(_moving(guarantee))
+        said.append(moved_anyway(guarantee))
     if relation.user_cap is not None:
         # The number of a person's points is hidden where another number may take its place.
         if relation.n_is_public and not isinstance(relation, Local):
@@ -227,19 +227,6 @@ def _firmness(guarantee: Guarantee) -> str:
     return (
         f"This is proved mathematically ({guarantee.theorem_text}), on {count} assumptions that are listed below. "
         "Whether those on how the data were handled are true only the custodian can say."
-    )
-
-
-def _moving(guarantee: Guarantee) -> str:
-    """Two steps of the relation: by group privacy delta grows by `1 + e^epsilon`."""
-    epsilon, delta = guarantee.epsilon(), guarantee.profile.at
-    price = f"epsilon {stated(2 * epsilon)}"
-    if delta:
-        price += f" and delta {stated(min(1.0, delta * (1 + math.exp(min(epsilon, 700.0)))))}"
-    who = "their point is" if guarantee.relation.unit == "point" else "their points are"
-    return (
-        f"Where somebody is, once {who} known to be in the data, is hidden less well: a move is a removal and an "
-        f"addition, so telling two places apart may cost twice as much: {price}."
     )
 
 

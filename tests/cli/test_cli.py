@@ -99,6 +99,19 @@ class TestCheck:
             assert words in said
         assert said.count("392") == said.count("--n 392") == 1
 
+    @pytest.mark.parametrize(
+        ("words", "price"),
+        [
+            (["--relation", "add-remove", "--expected-n", 400], "epsilon 1.4"),
+            (["--relation", "replace-one", "--n", 400], None),
+        ],
+    )
+    def test_says_what_moves_cost_where_points_come_and_go(self, words, price):
+        said = spoken(run("check", "--method", "laplace", "--epsilon", 0.7, *words, *SQUARE, *CRS))
+        assert "Epsilon does not depend on distance: it is 0.7" in said
+        assert ("twice as much" in said) is (price is not None)
+        assert price is None or f"twice as much: {price}" in said
+
     def test_prints_one_json_object(self):
         tents = ["--mechanism", "lgcp-tents", *LGCP[2:]]
         said = json.loads(run("check", *tents, *SQUARE, *CRS, "--n", 392, "--json").stdout)

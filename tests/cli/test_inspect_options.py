@@ -74,8 +74,17 @@ def test_a_row_that_the_mechanism_refuses_is_found(points, tmp_path):
 
 def test_offending_rows_never_go_into_the_folder_of_a_release(points, tmp_path):
     words = (points, "--window", "0,0,10,10", *LINES["cells"], "--epsilon", 5, "--out", tmp_path / "release")
-    assert "--private: name a private folder" in spoken(run("inspect", *words, code=2))
+    refused = spoken(run("inspect", *words, code=2))
+    assert "--private: name a private folder" in refused
+    assert "--out is the folder of the release" in refused
     assert not (tmp_path / "release").exists()
+
+
+def test_a_remedy_is_said_once(tmp_path):
+    (tmp_path / "p.csv").write_text("x,y,patient\n" + "5,5,ann\n5,6,ann\n5,7,bo\n")
+    said = spoken(run("inspect", tmp_path / "p.csv", "--window", "0,0,10,10", "--out", tmp_path / "r", code=2))
+    assert said.count("--rows-are-persons") == 1
+    assert "1 label of the column 'patient' stands twice or more." in said
 
 
 def test_options_of_another_mechanism_are_refused_as_for_a_release(points, tmp_path):

@@ -114,6 +114,11 @@ def test_shapes_that_do_not_go_together_are_told():
         NoisyMasses(said.masses, said.noise_scale, ALONG.measure, np.eye(k), 300)
     with pytest.raises(InputError, match=rf"^basis: has {k} rows.*{v} vertices"):
         build_noise_aware(said.likelihood(), np.eye(k))
+    marked = measured("marks").likelihood()
+    vertices = len(COARSE.measure)
+    with pytest.raises(InputError, match=rf"{6 * vertices} = {vertices} vertices x 6 types and instants.*\(6, 1\)"):
+        build_noise_aware(marked, np.eye(vertices))
+    build_noise_aware(marked, np.tile(np.eye(vertices), (6, 1)))
     with pytest.raises(InputError, match=r"^mesh: is of another domain"):
         said.design(COARSE)
     moved = dps.MarkedSynthesizer(1.0, marks=dps.Marks(MARKS.types), relation=NEAR_MOVED, mechanism="moved")

@@ -17,6 +17,7 @@ from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import mass_distance
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -171,3 +172,11 @@ def test_diagnostics_of_nuts():
         assert 1 <= run.rhat <= 1.01
         assert run.ess >= 400
         assert math.isfinite(run.distance)
+
+
+def test_surrogates_follow_the_offset():
+    """With none a release of people in one quarter would seem to be worse than an even map."""
+    people = Offset.from_grid([[1.0, 1.0], [60.0, 1.0]], WINDOW.bounds, "counts")
+    outcome = LGCPSynthesizer(50.0, alpha=25.0, offset=people, **FIELD).rehearse(WINDOW, n=400, rng=1)
+    assert [run.uniform < 1e-9 for run in outcome.runs] == [True, False, False]
+    assert outcome.runs[0].distance < 0.25

@@ -12,7 +12,7 @@ from support.command_line import run, spoken
 from dpppsynth.core.crs import crs_member, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import inspect_points, read_batches, read_pattern, read_synthetic, read_window, write_pattern
-from dpppsynth.io.causes import OTHERS_LEFT_OUT
+from dpppsynth.io.causes import OTHERS_LEFT_OUT, WITHOUT_PLACE
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mark_space import Marks, Times, Types
@@ -54,6 +54,18 @@ NUMBERS = [
 
 class TestCauses:
     """The cause is told of all rows that break a rule, or of some."""
+
+    def test_rows_without_a_place_or_a_type_have_a_remedy(self, tmp_path):
+        """Unless all are: then the column is the wrong one."""
+        described = Marks(Types("kind", ["a", "b"]))
+        read = {"described": described}
+        some = remarks_on(tmp_path, "x,y,kind\n5,5,a\n,,b\n6,5,\n", **read)
+        assert WITHOUT_PLACE in some
+        assert "'unknown'" in some
+        every = remarks_on(tmp_path, "x,y,kind\n,,\n,,\n", **read)
+        assert every.count("Is it the right column") == 2
+        assert WITHOUT_PLACE not in every
+        assert "'unknown'" not in every
 
     @pytest.mark.parametrize(("rows", "reason"), OTHER_WAYS)
     def test_elsewhere(self, rows, reason, tmp_path):

@@ -8,6 +8,7 @@ from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.surrogates import surrogates
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
@@ -61,3 +62,22 @@ def test_half_lies_in_one_cell_inside_the_window(window):
     near = np.hypot(*(xy - centre).T) < 200
     assert 0.5 < mass[near].sum() / mass.sum() < 0.75
     assert weight[near].sum() / weight.sum() < 0.3
+
+
+@pytest.mark.parametrize("cells", [[[1.0, 9.0], [0.0, 3.0]], [[0.0, 0.0], [7.0, 0.0]]], ids=["four", "one"])
+def test_they_follow_a_public_offset(cells):
+    """Their risk is even, that of a prior, or twice as high where half of the points lie among most people."""
+    mesh = regular_triangulation(SQUARE, shape=(21, 21))
+    offset = Offset.from_grid(cells, SQUARE.bounds, "counts")
+    root = factor(PoweredExponential(0.5, 200.0).matrix(mesh))
+    even, prior, half = (each.intensity for each in surrogates(mesh, root, 250.0, 200.0, offset))
+    xy = np.random.default_rng(3).uniform(0, 1000, (500, 2))
+    np.testing.assert_allclose(even(xy), 250 * offset(xy) / np.sum(cells), rtol=1e-9)
+    assert not any(each(xy)[offset(xy) == 0].any() for each in (even, prior, half))
+    at, area = mesh.midpoints()
+    risk = [each(at[offset(at) > 0]) / offset(at[offset(at) > 0]) for each in (prior, half)]
+    np.testing.assert_allclose(np.std(np.log(risk[0])), 0.5, rtol=0.8)
+    near = np.hypot(*(at - at[np.argmax(half(at))]).T) < 200
+    for each, low, high in ((even, 0.0, 0.5), (half, 0.5, 0.8)):
+        assert each.total == pytest.approx(250, rel=1e-6)
+        assert low < (each(at) * area)[near].sum() / 250 < high

@@ -26,6 +26,7 @@ LARGEST_COUNT = 2 * 10**7
 FAR = "too far from the network"
 OUTSIDE, INFINITE = "outside window", "not finite"
 # Rules that points break which have no place in the domain.
+NO_PLACE = "missing coordinate"
 PLACES = (OUTSIDE, FAR, INFINITE)
 
 
@@ -89,7 +90,7 @@ def examine_rows(
     unread = np.logical_or.reduce([np.zeros(n, dtype=bool), *garbled.values()])
     rules = {
         **garbled,
-        "missing coordinate": (missing & (counts > 0) & ~unread) | (_rows_with(blank, row, n) & ~unread),
+        NO_PLACE: (missing & (counts > 0) & ~unread) | (_rows_with(blank, row, n) & ~unread),
         "not a point": not_point,
         INFINITE: _rows_with(infinite, row, n),
         OUTSIDE if isinstance(domain, Window) else FAR: _rows_with(outside, row, n),
