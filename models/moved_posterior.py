@@ -237,7 +237,7 @@ class LatticePosterior:
         """
         prior, product = self.prior, self.precision()
         p = prior.effects
-        along = np.eye(p, prior.size, prior.size - p, dtype=prior.number)
+        along: Unknowns = np.eye(p, prior.size, prior.size - p, dtype=prior.number)
         if p == 0:
             return along, np.eye(0)
         along -= self.solve(product(along), FINER, held=p)
