@@ -80,7 +80,7 @@ class JudgedInference(FieldInference):
 
     @property
     def smaller(self) -> str:
-        """What a plan may do for a field that NUTS takes, in words; none where the domain alone makes the field."""
+        """Remedy of a plan for a field that NUTS takes, in words; none where the domain alone makes the field."""
         return ""
 
     @property
