@@ -30,9 +30,9 @@ from dpppsynth.models.whitened_fields import WhitenedField, by_columns
 TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
 # Share of the predicted gain that a step must bring.
 ENOUGH = 0.2
-# Residuals at which conjugate gradients stop, of Newton steps, of draws, and of draws with effects of covariates, which
-# rough solutions leave too certain by a quarter, relative to the right-hand side, and their most steps.
-ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 0.02, 1000
+# Residuals at which conjugate gradients stop, of Newton steps, of draws, and of what goes with effects of covariates,
+# relative to the right-hand side, and their most steps.
+ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 1e-6, 1000
 # Either has a number of unknowns, products with the field's map and its transpose, and white draws.
 MovedPrior = SpectralField | LevelField | WhitenedField
 # Share of the information that is guessed for draws.
@@ -188,15 +188,18 @@ class LatticePosterior:
         """(V,) field at the mode."""
         return self.prior.field(self.mode)
 
-    def solve(self, right: Unknowns, residual: float, guessed: float = 0.0) -> Unknowns:
+    def solve(self, right: Unknowns, residual: float, guessed: float = 0.0, held: int = 0) -> Unknowns:
         """(..., size) solutions of systems with the unknowns' precision matrix, to a relative residual.
 
         `guessed` is the share of the information at places of many points that a preconditioner takes for granted
-        everywhere. Newton steps go with few coefficients, and are found sooner without.
+        everywhere. Newton steps go with few coefficients, and are found sooner without. The last `held` unknowns are
+        held at 0, and their equations left out.
         """
         likelihood, prior = self.likelihood, self.prior
         masses = likelihood.counts.sum() * likelihood.shares(self.field)
-        return solved(self.precision(), prior.dot, right, prior.near(masses, likelihood.scale, guessed), residual)
+        near = without_last(prior.near(masses, likelihood.scale, guessed), held)
+        system, right = without_last(self.precision(), held), without_last(np.copy, held)(right)
+        return solved(system, prior.dot, right, near, residual)
 
     def precision(self) -> Callable[[Unknowns], Unknowns]:
         """Products (..., size) with the precision of the unknowns."""
@@ -204,17 +207,42 @@ class LatticePosterior:
         return lambda unknowns: unknowns + prior.adjoint(product(prior.field(unknowns)))
 
     def deviations(self, k: int, rng: np.random.Generator) -> Unknowns:
-        """(size, k) draws of the unknowns less the mode."""
+        """(size, k) draws of the unknowns less the mode.
+
+        Effects of covariates come first, by their own law, and the rest given them, for which rough solutions will do.
+        Those of all together leave effects up to three times too certain, where a smooth field explains much of them.
+        """
+        drawn, (along, root) = self._without_effects(k, rng), self._effects()
+        return (drawn + rng.standard_normal((k, len(root))) @ root @ along).T
+
+    def _without_effects(self, k: int, rng: np.random.Generator) -> Unknowns:
+        """(k, size) draws of the unknowns less the mode, where effects of covariates are known."""
         likelihood, prior = self.likelihood, self.prior
         shares = likelihood.shares(self.field)
         root = np.sqrt(likelihood.counts.sum() / likelihood.chances(shares))
         parts: list[Unknowns] = [np.empty((0, prior.size), dtype=prior.number)]
-        batch, residual = max(1, TOGETHER // prior.size), FINER if prior.effects else FINE
+        batch = max(1, TOGETHER // prior.size)
         for size in (min(batch, k - start) for start in range(0, k, batch)):
             pull = likelihood.channel.backward(root * rng.standard_normal((size, len(root))))
             moved = shares * (pull - (pull @ shares)[:, None])
-            parts.append(self.solve(prior.white(size, rng) + prior.adjoint(moved), residual, GUESSED))
-        return np.concatenate(parts).T
+            right = prior.white(size, rng) + prior.adjoint(moved)
+            parts.append(self.solve(right, FINE, GUESSED, held=prior.effects))
+        return np.concatenate(parts)
+
+    def _effects(self) -> tuple[Unknowns, Floats]:
+        """(p, size) mean changes of the unknowns with each effect of a covariate, and a (p, p) root of these' law.
+
+        With precision blocks A of the rest, B between and D of the effects, the changes are (-A^-1 B, 1), and the
+        effects' precision is D - B' A^-1 B (Schur complement), what the changes cost.
+        """
+        prior, product = self.prior, self.precision()
+        p = prior.effects
+        along: Unknowns = np.eye(p, prior.size, prior.size - p, dtype=prior.number)
+        if p == 0:
+            return along, np.eye(0)
+        along -= self.solve(product(along), FINER, held=p)
+        cost = prior.dot(along[:, None], product(along)[None])
+        return along, np.linalg.inv(np.linalg.cholesky(cost))
 
     def directions(self, nodes: Ints) -> Unknowns:
         """(size, m) changes of the unknowns that go with about one standard deviation of the field at nodes (m,)."""
@@ -426,6 +454,17 @@ def solved(
 
 
 TINY = 1e-300
+
+
+def without_last(product: Callable[[Unknowns], Unknowns], held: int) -> Callable[[Unknowns], Unknowns]:
+    """A product whose last unknowns are 0."""
+
+    def kept(unknowns: Unknowns) -> Unknowns:
+        found = product(unknowns)
+        found[..., found.shape[-1] - held :] = 0
+        return found
+
+    return kept if held else product
 
 
 @dataclass(frozen=True, eq=False)

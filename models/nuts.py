@@ -163,13 +163,17 @@ class Sampler:
         """
         with quiet():
             trace = (self._nutpie if self._engine == "nutpie" else self._pymc)(draws, tune, seed)
-        diverging = trace["sample_stats"]["diverging"]
-        return Chains(np.asarray(trace["posterior"]["z"]), int(np.asarray(diverging).sum()))
+        z, diverging = np.asarray(trace["posterior"]["z"]), trace["sample_stats"]["diverging"]
+        if z.shape[:2] != (CHAINS, draws):
+            # PyMC returns what it has on an interrupt.
+            raise KeyboardInterrupt
+        return Chains(z, int(np.asarray(diverging).sum()))
 
     def _nutpie(self, draws: int, tune: int, seed: int) -> Any:
         import nutpie
 
-        return nutpie.sample(
+        # Waited for here: nutpie itself would take an interrupt for the end of a whole run.
+        running: Any = nutpie.sample(
             self._compiled,
             draws=draws,
             tune=tune,
@@ -178,7 +182,13 @@ class Sampler:
             target_accept=self._accept,
             progress_bar=False,
             save_warmup=False,
+            blocking=False,
         )
+        try:
+            return running.wait()
+        except BaseException:
+            running.cancel()
+            raise
 
     def _pymc(self, draws: int, tune: int, seed: int) -> Any:
         import pymc as pm

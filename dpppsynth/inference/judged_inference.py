@@ -74,9 +74,14 @@ class JudgedInference(FieldInference):
         if self.inference == "nuts" and len(self.measure) > MOST_VALUES:
             msg = (
                 f"inference: behind moved points NUTS takes a field of {MOST_VALUES} values at most, and this one has "
-                f"{len(self.measure)}; take {mention('inference', repr('laplace'))}, or a coarser mesh."
+                f"{len(self.measure)}; take {mention('inference', repr('laplace'))}{self.smaller}."
             )
             raise InputError(msg)
+
+    @property
+    def smaller(self) -> str:
+        """Remedy of a plan for a field that NUTS takes, in words; none where the domain alone makes the field."""
+        return ""
 
     @property
     def leading(self) -> tuple[int, ...]:
@@ -172,7 +177,8 @@ class JudgedInference(FieldInference):
         tents, fields = self.tents(plan), list[NDArray[np.float32]]()
         effects, scales = list[Floats](), list[Floats]()
         for place, k in drawn_from:
-            say(Step("draws", 0.5 + sum(each[..., 0].size for each in fields) / (2 * draws)))
+            words = f"NUTS, range {self.scales[place]:.4g}" if self.inference == "nuts" else "draws"
+            say(Step(words, 0.5 + sum(each[..., 0].size for each in fields) / (2 * draws)))
             fit = lattice_mode(likelihood, self.prior_at(likelihood, place))
             moves = None
             if self.inference == "nuts":

@@ -9,8 +9,10 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
+from dpppsynth.core.wording import either
 from dpppsynth.inference.field_inference import opened_values
 from dpppsynth.inference.judged_inference import JudgedInference
+from dpppsynth.inference.moved_runs import MOST_VALUES
 from dpppsynth.models.moved_posterior import MovedLikelihood, in_blocks, moved_likelihood
 from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.spatial.covariates import Design
@@ -86,6 +88,11 @@ class LatticeInference(JudgedInference):
     def lattice(self) -> MovedLattice:
         """Nodes at which moved points were counted."""
         return MovedLattice(self.places)
+
+    @property
+    def smaller(self) -> str:
+        vertices = MOST_VALUES // math.prod(self.leading)
+        return f", or plan with a mesh of {vertices} vertices at most ({either('mesh=', '--spacing')})"
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1) -> MovedLikelihood:
         plan = cast(Any, statistic.definition)
