@@ -72,9 +72,10 @@ class JudgedInference(FieldInference):
         one_of("inference", self.inference, INFERENCES)
         one_of("engine", self.engine, ENGINES)
         if self.inference == "nuts" and len(self.measure) > MOST_VALUES:
+            other = "" if self.leading else f", plan with {instead('tents')}"
             msg = (
                 f"inference: behind moved points NUTS takes a field of {MOST_VALUES} values at most, and this one has "
-                f"{len(self.measure)}; take {mention('inference', repr('laplace'))}{self.smaller}."
+                f"{len(self.measure)}; take {mention('inference', repr('laplace'))}{other}{self.smaller}."
             )
             raise InputError(msg)
 

@@ -246,7 +246,11 @@ class TestRefusals:
             ),
             ({"clusters": 0.3}, r"^clusters: mechanism 'moved' measures no pairs; leave it out, or", None),
             ({"prior": "dense"}, r"^prior: mechanism 'moved' cannot take 'dense'; leave it out, or", "auto"),
-            ({"inference": "nuts"}, r"^inference: .* 2500 .* 14641; take inference='laplace', or plan", "laplace"),
+            (
+                {"inference": "nuts"},
+                r"^inference: .* 2500 .* 14641; take inference='laplace', plan with mechanism 'tents', or plan",
+                "laplace",
+            ),
             ({"length_scale": 1e9}, r"^length_scale: must lie between .* and 2000 in .* leave length_scale= out", None),
             ({"length_scale": 1e-9}, r"^length_scale: must lie between 0\.002 and 2000 in this window", 300.0),
             ({"sampler": "exact"}, r"^sampler: mechanism 'moved' cannot take 'exact'; leave sampler= out", "auto"),
@@ -467,7 +471,7 @@ class TestShell:
             (["--alpha", 25, "--clusters", 0.3], "--clusters: mechanism 'moved' measures no pairs"),
             (
                 ["--alpha", 25, "--inference", "nuts"],
-                "NUTS takes a field of 2500 values at most, and this one has 14641; take --inference laplace, or plan",
+                "values at most, and this one has 14641; take --inference laplace, plan with --mechanism lgcp-tents,",
             ),
             (["--alpha", 25, "--resolution", 20], "--resolution: cuts the edges of a network"),
             (["--alpha", 25, "--length-scale", 1e9], "--length-scale: must lie between"),
