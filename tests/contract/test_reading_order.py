@@ -95,6 +95,7 @@ def test_levels_that_are_refused_use_their_authorisation_up(tmp_path):
     assert ledger.releases[0].taken
 
 
+@pytest.mark.filterwarnings("ignore:ledger. it protects points")
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_refusal_by_a_value_is_paid_for(case, tmp_path):

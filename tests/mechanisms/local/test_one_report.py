@@ -226,6 +226,8 @@ class TestCertificates:
         assert ledger.spent == pytest.approx(12)
 
     @pytest.mark.exhaustive
+    # Reports of persons enter a ledger of points, of which it is warned.
+    @pytest.mark.filterwarnings("ignore:ledger. it protects points")
     def test_persons_are_another_number_than_points(self, points, tmp_path):
         """A ledger knows 600 points and 300 persons of the same data; one person fewer is other data."""
         path = tmp_path / "ledger.json"
