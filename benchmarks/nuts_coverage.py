@@ -35,9 +35,12 @@ NODES = (16, 16)
 REPEATS = {
     ("plane", 300): {"laplace": 20, "nuts": 8},
     ("plane", 3000): {"laplace": 20, "nuts": 4},
+    ("plane", 30_000): {"laplace": 5},
     (COARSE, 300): {"laplace": 20, "nuts": 7},
+    (COARSE, 3000): {"laplace": 10, "nuts": 3},
     (STREETS, 300): {"laplace": 20},
     (STREETS, 3000): {"laplace": 10},
+    (STREETS, 30_000): {"laplace": 5},
     (MOVED, 300): {"laplace": 20, "nuts": 8},
 }
 LEVEL = 0.9
