@@ -85,6 +85,9 @@ def released(original: Original, epsilon: float, inference: str, seed: list[int]
     if original.truth is None and "clusters" in settings:
         # Several deaths at one address.
         settings["cluster_places"] = "shared"
+    if isinstance(original.pattern.domain, dps.Window):
+        # Maps of both ways are by tents, whatever the default takes.
+        settings.setdefault("mechanism", "tents")
     synthesizer = dps.LGCPSynthesizer(epsilon, alpha=alpha, inference=inference, **settings)
     start = time.process_time()
     release, elapsed = timed(lambda: synthesizer.release(original.pattern, np.random.default_rng(seed)))
