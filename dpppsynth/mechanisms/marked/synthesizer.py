@@ -378,8 +378,9 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[st
     n, scale = need_size(size), 1 / rate(relation, float(s.epsilon), domain)
     if not fits(domain, s.marks, scale):
         return "tents", "there are too many types and instants for a lattice of each"
-    if isinstance(domain, LinearNetwork) and rules.moves_tell(domain, n, scale, MOVED_ON_STREETS):
-        return "moved", "moved points tell streets apart, for which tents of every type and instant are too wide"
-    if not isinstance(domain, LinearNetwork) and n < planar_rules.MANY:
+    if isinstance(domain, LinearNetwork):
+        if rules.moves_tell(domain, n, scale, MOVED_ON_STREETS):
+            return "moved", "moved points tell streets apart, for which tents of every type and instant are too wide"
+    elif n < planar_rules.MANY:
         return "tents", f"there are fewer than {planar_rules.MANY} points"
     return rules.moved_or_tents(domain, n, scale, MOVED_POINTS)
