@@ -1,10 +1,11 @@
 """Matern fields of smoothness 1 on rectangular lattices, whose unknowns are the Fourier coefficients of white noise.
 
-The field is `w = S u`, with `u ~ N(0, I)`, on a torus that is wider than the lattice by half. There the covariance of
-the nodes is that of the plane, but for what wraps around, or would be negative in the spectrum. Effects of public
-covariates are unknowns as well, the last ones.
+The field is `w = S u`, with `u ~ N(0, I)`, on a torus that is wider than the lattice by half. There the spectrum is
+that of the plane, and so is the covariance of the nodes, but for what wraps around. Effects of public covariates are
+unknowns as well, the last ones.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,12 +16,13 @@ import numpy.typing as npt
 from scipy import fft
 
 from dpppsynth.core.types import Floats
-from dpppsynth.models.channel_posterior import matern
 
 # Range of the details of a field, in its own.
 DETAIL = 1 / 8
 # Times the torus is as wide as the lattice, at least.
 WIDER = 1.5
+# Waves that differ by so many oscillations in a spacing are alike at the nodes; of shorter ones little is left.
+ALIASES = np.arange(-2, 3)
 
 # Complex numbers here; those of other fields are real.
 Unknowns = npt.NDArray[Any]
@@ -137,17 +139,24 @@ class SpectralField:
 
     @cached_property
     def root(self) -> Floats:
-        """Root of the spectrum, scaled to the standard deviations."""
+        """Root of the plane's spectrum at the torus' frequencies, scaled to the standard deviations.
+
+        Covariances by distances round the torus have creases halfway, which long ranges show as straight stripes.
+        """
         x, y = (
-            np.minimum(np.arange(side), side - np.arange(side)) * step
-            for side, step in zip(self._torus, self.spacing, strict=True)
+            2 * np.pi * (frequencies(side) + ALIASES[:, None]) / step
+            for frequencies, side, step in zip((fft.fftfreq, fft.rfftfreq), self._torus, self.spacing, strict=True)
         )
-        distance = np.hypot(x[:, None], y)
+        square = x[:, None, :, None] ** 2 + y[:, None] ** 2
+        # Of a disc as large as the part of the plane that each frequency stands for.
+        radius = 4 * np.pi / math.prod(side * step for side, step in zip(self._torus, self.spacing, strict=True))
 
         def spectrum(deviation: float, range_: float) -> Floats:
-            if deviation == 0:
-                return np.zeros((self._torus[0], self._torus[1] // 2 + 1))
-            found = np.maximum(fft.rfft2(matern(distance / range_)).real, 0.0)
+            rate = 8 / range_**2
+            waves = (rate + square) ** -2
+            # At frequency 0, where that of long ranges is steep, the mean over its part.
+            waves[2, 2, 0, 0] = 1 / (rate * (rate + radius))
+            found = waves.sum(axis=(0, 1))
             return np.asarray(found * (deviation**2 / fft.irfft2(found, self._torus)[0, 0]))
 
         return np.asarray(np.sqrt(spectrum(self.sigma, self.range) + spectrum(self.detail, DETAIL * self.range)))

@@ -27,6 +27,16 @@ def test_covariances_are_those_of_the_plane():
     np.testing.assert_allclose(np.diag(dense(prior)), 1.7**2)
 
 
+def test_long_ranges_are_as_smooth_as_in_the_plane():
+    """Differences of nodes nearby, in all directions, where covariances wrap around the torus."""
+    prior = SpectralField((24, 16), (1.0, 1.5), 1.3, 40.0)
+    i, j = np.divmod(np.arange(24 * 16), 16)
+    distance = np.hypot(i[:, None] - i, 1.5 * (j[:, None] - j))
+    near = (distance > 0) & (distance < 8)
+    rough = 1.3**2 - dense(prior)[near]
+    np.testing.assert_allclose(rough, 1.3**2 * (1 - matern(distance[near] / 40)), rtol=0.15)
+
+
 def test_details_are_a_second_field():
     """Details have an eighth of the range; both covariances add up."""
     both, one, other = (SpectralField(SHAPE, SPACING, *part) for part in ((1.7, 9.0, 0.6), (1.7, 9.0), (0.6, 9.0 / 8)))
