@@ -334,7 +334,7 @@ def kept_masses(
     mode : (V,) array
     fields : (k, V) array
     tents : (K, V) sparse
-        Shares of the vertices' masses in the tents: the likelihood's own, or wider ones.
+        Shares of the vertices' masses in the tents: the likelihood's own, or wide B-splines.
     rule : (P, V) sparse, (P,) array
         Basis functions at the points of the rule, and the weights of these.
     """

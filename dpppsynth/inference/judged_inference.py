@@ -38,12 +38,15 @@ from dpppsynth.models.moved_posterior import (
 from dpppsynth.models.nuts import CHAINS, Diagnostics
 from dpppsynth.models.sparse_posterior import in_parts, integrals, kept_masses, with_masses
 from dpppsynth.models.spectral_fields import Unknowns
+from dpppsynth.models.spline_fields import SplineLattice
 from dpppsynth.spatial.mesh import Floats
 
 # Draws at most, numbers of a saved posterior, about, and priors that are averaged over.
 MOST_DRAWS, KEPT_NUMBERS, MOST_PRIORS = 200, 3_000_000, 4
 # Nodes of all levels up to which priors are judged on all of them, and not on blocks, and along a side of the lattice.
 FEW, FEW_ALONG = 100**2, 50
+# Distances of the B-splines whose masses are kept, in scales of the noise, and in nodes at least.
+WIDE_SCALES, WIDE_NODES = 4.0, 2.0
 
 
 class JudgedInference(FieldInference):
@@ -116,22 +119,32 @@ class JudgedInference(FieldInference):
         """The prior with a number in `scales`."""
         raise NotImplementedError
 
-    def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
-        """(K, V) shares of the vertices in tents several scales of the noise wide, whose masses are well known."""
-        raise NotImplementedError
+    def wide(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
+        """(K, V) shares of the vertices in B-splines several scales of the noise apart, whose masses are well known.
+
+        What is corrected by them stays smooth: creases of tents are seen on maps of few points.
+        """
+        moved = cast(Any, plan)
+        apart = max(WIDE_SCALES / moved.rate, WIDE_NODES * max(moved.spacing))
+        nx, ny = (
+            1 + max(1, round((nodes - 1) * step / apart))
+            for nodes, step in zip(moved.shape, moved.spacing, strict=True)
+        )
+        space = SplineLattice(self.places.domain, (nx, ny)).basis(self.places.vertices).T
+        return scipy.sparse.kron(scipy.sparse.eye_array(math.prod(self.leading)), space, format="csr")
 
     def middle(self, posterior: Posterior, plan: LatticeStatistic) -> Floats:
-        """(V,) median of the log-intensity, corrected tent by tent to the masses of the posterior mean.
+        """(V,) median of the log-intensity, corrected spline by spline to the masses of the posterior mean.
 
         On the log scale exp of the median lies below the mean of exp by half the variance, about, which is not the same
         everywhere: masses would shift from spots that are known in all but their places to what is known better.
         """
-        tents = self.tents(plan)
+        wide = self.wide(plan)
         drawn = sum(integrals(part.astype(float), self.rule, None).sum(axis=0) for part in in_parts(posterior.flat))
-        masses = tents @ drawn / len(posterior.flat)
-        return with_masses(super().middle(posterior, plan)[None], masses, tents, self.rule, None)[0]
+        masses = wide @ drawn / len(posterior.flat)
+        return with_masses(super().middle(posterior, plan)[None], masses, wide, self.rule, None)[0]
 
-    def drawn(self, fit: LatticePosterior, moves: Unknowns, tents: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
+    def drawn(self, fit: LatticePosterior, moves: Unknowns, wide: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
         """(2 k, V) draws of the field, and their (2 k, p) effects, from (size, k) moves off the mode.
 
         Every move is taken forth and back: so the draws' median is that of the approximation.
@@ -140,7 +153,7 @@ class JudgedInference(FieldInference):
         mode, fields = (self.at_vertices(fit.prior.field(each)) for each in (fit.mode, unknowns))
         scale = 1.0 if self.covariates is None else self.covariates.prior_sd
         masses = VertexMasses(self.measure, fit.likelihood.law.n)
-        bent = kept_masses(masses, mode, fields, tents, self.rule)
+        bent = kept_masses(masses, mode, fields, wide, self.rule)
         return bent, fit.prior.effects_of(unknowns) * scale
 
     def at_vertices(self, fields: Floats) -> Floats:
@@ -175,7 +188,7 @@ class JudgedInference(FieldInference):
         drawn_from = [(place, int(k)) for place, k in zip(kept, counts, strict=True) if k]
         notes = FitNotes.unknown(self.scales)
         notes.weight[:] = 0.0
-        tents, fields = self.tents(plan), list[NDArray[np.float32]]()
+        wide, fields = self.wide(plan), list[NDArray[np.float32]]()
         effects, scales = list[Floats](), list[Floats]()
         for place, k in drawn_from:
             words = f"NUTS, range {self.scales[place]:.4g}" if self.inference == "nuts" else "draws"
@@ -183,13 +196,13 @@ class JudgedInference(FieldInference):
             fit = lattice_mode(likelihood, self.prior_at(likelihood, place))
             moves = None
             if self.inference == "nuts":
-                drawn, own, passed = self._chains(fit, k, tents, rng)
+                drawn, own, passed = self._chains(fit, k, wide, rng)
                 if passed is not None:
                     notes.rhat[place], notes.ess[place] = passed.rhat, passed.ess
                     notes.divergences[place] = passed.divergences
             else:
                 moves = fit.deviations(k, rng)
-                drawn, own = (each[None] for each in self.drawn(fit, moves, tents))
+                drawn, own = (each[None] for each in self.drawn(fit, moves, wide))
             fields.append(self.normalise(drawn, plan.n))
             effects.append(own)
             scales.append(np.full(drawn.shape[:2], self.scales[place]))
@@ -209,11 +222,11 @@ class JudgedInference(FieldInference):
         return [place for place in kept if place in uneven or place == len(self.combined)]
 
     def _chains(
-        self, fit: LatticePosterior, k: int, tents: "scipy.sparse.csr_array", rng: np.random.Generator
+        self, fit: LatticePosterior, k: int, wide: "scipy.sparse.csr_array", rng: np.random.Generator
     ) -> tuple[Floats, Floats, Diagnostics | None]:
         """(chains, k, V) fields by NUTS, their (chains, k, p) effects, and what is known of the run.
 
-        Integrals over tents of a field that is linear between its vertices are the masses that it was drawn for.
+        Integrals over splines of a field that is linear between its vertices are the masses that it was drawn for.
         """
         # Numbers of the vertices among the places of the fit's field.
         places = self.at_vertices(np.arange(len(fit.field)) / 1.0).astype(np.int64)
@@ -221,7 +234,7 @@ class JudgedInference(FieldInference):
         masses = VertexMasses(self.measure, fit.likelihood.law.n)
         z, passed = moved_run(density, masses, k, rng, self.engine)
         bent = [
-            with_masses(each, (tents @ masses.vertex_masses(each).T).T, tents, self.rule, masses.n)
+            with_masses(each, (wide @ masses.vertex_masses(each).T).T, wide, self.rule, masses.n)
             for each in density.fields(z)
         ]
         scale = 1.0 if self.covariates is None else self.covariates.prior_sd

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.core.wording import either
@@ -14,13 +13,9 @@ from dpppsynth.inference.field_inference import opened_values
 from dpppsynth.inference.judged_inference import JudgedInference
 from dpppsynth.inference.moved_runs import MOST_VALUES
 from dpppsynth.models.moved_posterior import MovedLikelihood, in_blocks, moved_likelihood
-from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
-# Sides of the tents whose masses are kept, in scales of the noise, and in nodes at least.
-WIDE_SCALES, WIDE_NODES = 6.0, 2.0
 TINY = 1e-300
 
 
@@ -117,11 +112,3 @@ class LatticeInference(JudgedInference):
     def at_vertices(self, fields: Floats) -> Floats:
         lead = fields.shape[:-1]
         return fields.reshape(*lead, *self.leading, -1)[..., self.lattice.nodes].reshape(*lead, -1)
-
-    def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
-        side = max(WIDE_SCALES / cast(Any, plan).rate, WIDE_NODES * max(self.lattice.spacing))
-        window = cast(Window, self.places.domain)
-        x0, y0, x1, y1 = window.bounds
-        tents = regular_triangulation(window, spacing=min(side, x1 - x0, y1 - y0))
-        space = scipy.sparse.csr_array(tents.basis(self.places.vertices).T)
-        return scipy.sparse.kron(scipy.sparse.eye_array(math.prod(self.leading)), space, format="csr")

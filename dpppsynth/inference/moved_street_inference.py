@@ -9,11 +9,9 @@ import scipy
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.inference.field_inference import INTERCEPT_SD
 from dpppsynth.inference.judged_inference import JudgedInference
-from dpppsynth.inference.moved_lattice import WIDE_NODES, WIDE_SCALES
 from dpppsynth.inference.street_inference import StreetInference
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models.moved_posterior import MovedLikelihood, Place, street_likelihood
-from dpppsynth.models.recipes import around, trace_mesh
 from dpppsynth.models.sparse_fields import constant
 from dpppsynth.models.whitened_fields import WhitenedField
 from dpppsynth.spatial.mesh import Floats
@@ -42,9 +40,6 @@ class MovedStreetInference(JudgedInference, StreetInference):
         if number == len(self.combined):
             return WhitenedField(self.explained(constant(len(self.measure), INTERCEPT_SD)))
         return WhitenedField(self.field_with(self.combined[number]))
-
-    def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
-        return wide_tents(self.mesh, plan)
 
 
 def likelihood_of(
@@ -86,11 +81,3 @@ def on_lattice(cells: SegmentCells, plan: LatticeStatistic) -> "scipy.sparse.csr
     nx, ny = moved.shape
     where = (np.ones(len(i)), (i * ny + j, np.arange(len(i))))
     return (scipy.sparse.csr_array(where, shape=(nx * ny, len(i))) @ cells.shares(moved.mesh)).tocsr()
-
-
-def wide_tents(cells: SegmentCells, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
-    """(K, V) shares of the segments in tents over the network, several scales of the noise wide."""
-    moved = cast(Any, plan)
-    spacing = max(WIDE_SCALES / moved.rate, WIDE_NODES * max(moved.spacing))
-    x0, y0, x1, y1 = around(cells.domain)
-    return cells.shares(trace_mesh(cells.domain, spacing=min(spacing, x1 - x0, y1 - y0)))

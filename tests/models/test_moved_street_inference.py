@@ -141,17 +141,17 @@ class TestUnknowns:
         assert np.ptp(level, axis=1).max() < 1e-12
 
 
-def test_released_masses_of_wide_tents_are_those_of_the_mean():
+def test_released_masses_of_wide_splines_are_those_of_the_mean():
     """Streets of the north are uncertain; the median alone shifts mass from them."""
     model, plan = inference(), statistic(drawn(EVEN, 100)).definition
     north = CELLS.vertices[:, 1] > 400
     fields = np.random.default_rng(8).normal(0, np.where(north, 1.2, 0.01), (400, len(EVEN)))
     told = Posterior(model.normalise(fields, 100)[None], np.full((1, 400), 200.0))
-    tents = model.tents(plan)
+    wide = model.wide(plan)
     median = model.normalise(np.median(told.flat, axis=0)[None], 100)[0]
     released = model.released(told, plan)
     values = np.exp(told.flat).mean(axis=0), np.exp(median), np.exp(released.log_values)
-    mean, plain, found = (tents @ (EVEN * each) / 100 for each in values)
+    mean, plain, found = (wide @ (EVEN * each) / 100 for each in values)
     assert np.abs(plain - mean).sum() > 0.2
     assert np.abs(found - mean).sum() < 0.02
     assert released.total == pytest.approx(100, rel=1e-5)

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self, cast
 
-import scipy
-
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import covariates_of
 from dpppsynth.contract.rules import MATERN_SIGMA
@@ -13,7 +11,7 @@ from dpppsynth.contract.statistic import mesh_words, require
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import INTERCEPT_SD, opened_values
-from dpppsynth.inference.moved_street_inference import likelihood_of, wide_tents
+from dpppsynth.inference.moved_street_inference import likelihood_of
 from dpppsynth.inference.street_inference import StreetInference
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.mechanisms.marked.intensity import MarkedMesh
@@ -108,10 +106,6 @@ class MarkedStreetMovesInference(MovedLevels):
             return self.levels_of(even, 0.0, 0.0, columns)
         *street, own, together = self.combined[number]
         return self.levels_of(WhitenedField(self.street.field_with(tuple(street))), own, together, columns)
-
-    def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
-        each = scipy.sparse.eye_array(self.leading[0])
-        return scipy.sparse.kron(each, wide_tents(self.cells, plan), format="csr")
 
     def table_rows(self) -> Rows:
         along = ", ".join(
