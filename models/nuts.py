@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,7 +166,7 @@ class Sampler:
             trace = (self._nutpie if self._engine == "nutpie" else self._pymc)(draws, tune, seed)
         z, diverging = np.asarray(trace["posterior"]["z"]), trace["sample_stats"]["diverging"]
         if z.shape[:2] != (CHAINS, draws):
-            # PyMC returns what it has on an interrupt.
+            # PyMC returns what it has where the last chain is interrupted.
             raise KeyboardInterrupt
         return Chains(z, int(np.asarray(diverging).sum()))
 
@@ -193,7 +194,14 @@ class Sampler:
     def _pymc(self, draws: int, tune: int, seed: int) -> Any:
         import pymc as pm
 
-        with self._model:
+        done = count()
+
+        def require_whole(*, draw: Any, **_: Any) -> None:
+            # PyMC takes an interrupt for the end of one chain, and goes on to the next.
+            if next(done) < draw.chain * (tune + draws):
+                raise InterruptedError
+
+        try:
             return pm.sample(
                 draws,
                 tune=tune,
@@ -203,7 +211,11 @@ class Sampler:
                 target_accept=self._accept,
                 progressbar=False,
                 compute_convergence_checks=False,
+                callback=require_whole,
+                model=self._model,
             )
+        except InterruptedError:
+            raise KeyboardInterrupt from None
 
 
 def _for_nutpie(model: "Density | pm.Model") -> Any:

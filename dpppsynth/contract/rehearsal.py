@@ -20,7 +20,7 @@ from dpppsynth.core.progress import Progress, inner_progress, silent
 from dpppsynth.core.wording import mention
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.spatial.intensity import mass_distance
-from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern
 from dpppsynth.spatial.surrogates import Surrogate, surrogates
@@ -104,7 +104,7 @@ def rehearse(
     release: Callable[..., Any],
     rng: np.random.Generator,
     say: Progress = silent,
-    offset: Any = None,
+    offset: AnyOffset | None = None,
 ) -> Rehearsal:
     """Run a mechanism on the three kinds of surrogate patterns, and one of clusters where these are measured.
 
@@ -119,8 +119,8 @@ def rehearse(
     rng : Generator
     say : callable, optional
         Told which surrogate is at work, and how far.
-    offset : Offset, optional
-        Public offset that surrogates follow; those of several types or times they do not.
+    offset : Offset or MarkedOffset, optional
+        Public offset that surrogates follow, their types and times as well.
     """
     size = plan.n if plan.n is not None else plan.expected_n
     if size is None:
@@ -137,7 +137,7 @@ def rehearse(
     scale = scale if covariance is None else covariance.length_scale
     root = factor(PoweredExponential(rules.FIELD_SIGMA, scale, mesh.smoothest_power).matrix(mesh))
     runs = []
-    base = offset if isinstance(offset, Offset) and offset(mesh.midpoints()[0]).any() else None
+    base = offset if offset is not None and offset(mesh.midpoints()[0]).any() else None
     drawn = list(surrogates(mesh, root, float(size), scale, base))
     further = plan.further_surrogate(drawn[0].intensity, round(size), rng)
     if further is not None:
@@ -145,7 +145,8 @@ def rehearse(
     for k, surrogate in enumerate(drawn):
         inner = inner_progress(say, f"surrogate pattern: {surrogate.name}", k, len(drawn))
         own = None if further is None or surrogate.name != further[0] else further[1]
-        pattern = plan.with_surrogate_marks(own or binomial_pattern(surrogate.intensity, round(size), rng), rng)
+        bare = own or binomial_pattern(surrogate.intensity, round(size), rng)
+        pattern = plan.with_surrogate_marks(bare, base, rng)
         runs.append(_run(plan, partial(release, progress=inner), surrogate, pattern, rng))
     return Rehearsal(mechanism, tuple(runs), plan.distance)
 

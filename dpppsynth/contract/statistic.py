@@ -23,6 +23,7 @@ from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mark_space import Marks
+from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern, require_match, require_number
@@ -367,12 +368,16 @@ class Statistic:
         """Copy with the public offset, whose fingerprint a certificate states with its estimator."""
         return self
 
-    def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
+    def with_surrogate_marks(
+        self, pattern: PointPattern, offset: AnyOffset | None, rng: np.random.Generator
+    ) -> PointPattern:
         """A surrogate pattern with the marks that the statistic requires, such as that of persons.
 
         Parameters
         ----------
         pattern : PointPattern
+        offset : Offset or MarkedOffset, optional
+            Public offset that it follows.
         rng : Generator
         """
         user = self.count_unit or self.persons_by

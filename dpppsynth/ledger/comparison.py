@@ -44,8 +44,8 @@ def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
 def standing(entry: Entry) -> str:
     """Status of an authorisation, given the folder in which its release is kept.
 
-    "authorised" where nothing was recorded, "measured" where only what was paid for is kept, "released", or "missing"
-    where the folder does not hold it any more.
+    "authorised" or "entered" where nothing was recorded, "measured" where only what was paid for is kept, "released",
+    or "missing" where the folder does not hold it any more.
     """
     if entry.kept is None:
         return entry.state

@@ -19,6 +19,8 @@ Event = Mapping[str, Any]
 
 SCHEMA_VERSION = 1
 BUDGET, AUTHORISED, SETTLED, GIVEN_UP, MEASURED = "budget", "authorised", "settled", "given-up", "measured"
+# A release made before the ledger: spent by one event, which nothing follows.
+ENTERED = "entered"
 REMEDY = (
     "Restore it from a backup, and know that what was authorised after the backup counts as spent though it is missing "
     "there: each published certificate names its entry."
@@ -55,6 +57,7 @@ FIELDS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
         "adaptive": _of(bool),
     },
     AUTHORISED: {**MADE, **RELEASE, "domain": _is_place, "claim": SHA256, "taken": _of(bool)},
+    ENTERED: {**MADE, **RELEASE, "domain": _is_place},
     SETTLED: {**LATER, **RELEASE},
     GIVEN_UP: LATER,
     MEASURED: {

@@ -20,7 +20,7 @@ from dpppsynth.core.wording import either
 from dpppsynth.ledger.authorisation import require_proof
 from dpppsynth.ledger.budget import Budget, budget_from_dict, nowhere_worse
 from dpppsynth.ledger.counted_points import CountedPoints, contradiction, counted_points, described, points_json
-from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, MEASURED, SETTLED, Event, damaged
+from dpppsynth.ledger.document import AUTHORISED, ENTERED, GIVEN_UP, MEASURED, SETTLED, Event, damaged
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
@@ -65,7 +65,8 @@ class Entry:
     settlement : Guarantee or None
         Guarantee stated by the release that took it up.
     state : str
-        "authorised", or "measured" once there was something to publish. Either way it is spent.
+        "authorised", "measured" once there was something to publish, or "entered" where it was published before the
+        ledger was made. In each it is spent.
     kept : str or None
         Folder into which what was measured was written before it was recorded.
     certificate, paid : str or None
@@ -134,7 +135,7 @@ class History:
     def admit(self, event: Event) -> None:
         """Refuse an event that cannot come next, or a release without room; warn of one in another domain."""
         entry = next_entry(self, event, "")
-        if event["kind"] != AUTHORISED:
+        if event["kind"] not in (AUTHORISED, ENTERED):
             return
         self.budget.require_room(self.counts, entry.guarantee.profile)
         if self.budget.relation.n_is_public and self.entries and not self.knows_place(entry.domain):
@@ -231,6 +232,8 @@ def next_entry(history: History, event: Event, head: str) -> Entry:
     kind = event["kind"]
     if kind == AUTHORISED:
         return _authorised(history, event, head)
+    if kind == ENTERED:
+        return _authorised(history, {**event, "claim": "", "taken": True}, head)
     before = find_entry(history.entries, event["entry"])
     require_open(before, kind)
     require_proof(event["proof"], kind, before.claim)
@@ -260,10 +263,10 @@ def _authorised(history: History, event: Event, head: str) -> Entry:
         raise InputError(msg)
     if points is not None:
         if event["taken"]:
-            _require_numbers(points, event["mechanism"], levels=False)
+            _require_numbers(points, event["mechanism"], levels=event["kind"] == ENTERED)
         _require_possible(history.facts, place, points, None)
     known = {name: event[name] for name in ("at", "mechanism", "domain", "claim", "taken")}
-    return Entry(id=head, guarantee=guarantee, points=points, **known)
+    return Entry(id=head, guarantee=guarantee, points=points, state=event["kind"], **known)
 
 
 def _first_place(history: History, place: Place) -> bool:
@@ -310,8 +313,8 @@ def find_entry(entries: Mapping[str, Entry], name: Any) -> Entry:
 
 def require_open(entry: Entry, kind: str) -> None:
     """Refuse to use one authorisation for two releases."""
-    if entry.state == MEASURED or (kind != MEASURED and entry.settlement is not None):
-        done = "recorded" if entry.state == MEASURED else "taken up by a release"
+    if entry.state != AUTHORISED or (kind != MEASURED and entry.settlement is not None):
+        done = {MEASURED: "recorded", ENTERED: "entered"}.get(entry.state, "taken up by a release")
         msg = f"entry: it was {done} before, and an authorisation covers one release; authorise another."
         raise InputError(msg)
 

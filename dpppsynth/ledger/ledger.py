@@ -26,6 +26,7 @@ from dpppsynth.ledger.certificates import proof
 from dpppsynth.ledger.counted_points import counted_points, points_json
 from dpppsynth.ledger.document import (
     AUTHORISED,
+    ENTERED,
     GIVEN_UP,
     MEASURED,
     REMEDY,
@@ -331,6 +332,30 @@ class Ledger(Account):
         claimed = {"claim": proof_of(token, AUTHORISED), "taken": flag("taken", taken)}
         name = self._append(lambda history: _authorisation(history, guarantee, mechanism, domain, points) | claimed)
         return Authorisation(name, token)
+
+    def enter(
+        self,
+        guarantee: Guarantee,
+        *,
+        mechanism: str,
+        domain: Domain,
+        n: int | None = None,
+        count_unit: str | None = None,
+        subset: Subset = None,
+        levels: Levels = None,
+    ) -> str:
+        """Spend part of the budget for a release that was made before there was a ledger.
+
+        Parameters and errors are those of `authorise`. Public numbers are known; nobody settles or records the entry.
+
+        Returns
+        -------
+        str
+            The entry's id.
+        """
+        points = (n, count_unit, subset, levels)
+        entered = {"kind": ENTERED}
+        return self._append(lambda history: _authorisation(history, guarantee, mechanism, domain, points) | entered)
 
     def settle(
         self,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
+from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.mesh import Mesh, Pieces, basis_within, chunks, integrate_exp, within_element
-from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.second_order import checked_coordinates
 
 # Cells and tents with less than this share of the average measure get no mass.
@@ -121,7 +121,7 @@ class LogLinear(Intensity):
 
     mesh: Mesh
     log_values: Floats
-    offset: Offset | None = None
+    offset: AnyOffset | None = None
 
     def __post_init__(self) -> None:
         _require("log_values", self.log_values, len(self.mesh.vertices))
@@ -153,7 +153,7 @@ class LogLinearMean(Intensity):
 
     mesh: Mesh
     fields: Floats
-    offset: Offset | None = None
+    offset: AnyOffset | None = None
 
     def __post_init__(self) -> None:
         if np.ndim(self.fields) != 2 or not len(self.fields):

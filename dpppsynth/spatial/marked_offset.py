@@ -12,10 +12,11 @@ import numpy as np
 
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.types import Floats
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.marks import days_between
+from dpppsynth.spatial.mesh import Mesh, Pieces
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.public_layers import layer_source
 from dpppsynth.spatial.raster_layers import RasterLayer
@@ -126,10 +127,37 @@ class MarkedOffset:
         held[-1] += _overlap(np.array([times.start]), since[:1], start, times.spacing)[0]
         return np.repeat((held / times.spacing)[:, None], types, axis=1)
 
+    @property
+    def _weighted(self) -> list[tuple[float, Offset]]:
+        """Each with its weight in the density of all types together, on average over all times."""
+        weight = self.shares.sum(axis=1).mean(axis=1) / (self.marks.shape[0] if self.instants else 1)
+        return list(zip(weight.tolist(), self.parts, strict=True))
+
     def __call__(self, xy: Floats) -> Floats:
         """(n,) density of all types together, on average over all times."""
-        weight = self.shares.sum(axis=1).mean(axis=1) / (self.marks.shape[0] if self.instants else 1)
-        return np.asarray(sum(w * each(xy) for w, each in zip(weight, self.parts, strict=True)), dtype=np.float64)
+        return np.asarray(sum(weight * each(xy) for weight, each in self._weighted), dtype=np.float64)
+
+    def bounds(self, mesh: Mesh) -> Floats | float:
+        """Upper bounds of this density on a mesh's elements (T,), or one for all."""
+        return sum(weight * each.bounds(mesh) for weight, each in self._weighted)
+
+    def restrict(self, mesh: Mesh) -> Pieces:
+        """The mesh's pieces, once for each offset, with this density in their weights."""
+        cut = [(weight, each.restrict(mesh)) for weight, each in self._weighted]
+        corners, element = (np.concatenate([getattr(each, of) for _, each in cut]) for of in ("corners", "element"))
+        return Pieces(corners, element, np.concatenate([weight * each.weight for weight, each in cut]))
+
+    def draw(self, xy: Floats, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        """(n,) type numbers and (n,) times at coordinates (n, 2), in proportion to what the offsets are there."""
+        likely = np.cumsum([weight * each(xy) for weight, each in self._weighted], axis=0)
+        part, at = (rng.random(len(xy)) * likely[-1] > likely).sum(axis=0), np.empty(len(xy), dtype=np.int64)
+        for k, share in enumerate(self.shares.reshape(len(self.parts), -1)):
+            own = part == k
+            at[own] = rng.choice(len(share), own.sum(), p=share / share.sum())
+        kind, interval = np.divmod(at, self.shares.shape[2])
+        times = self.marks.times
+        start, spacing = (0.0, 0.0) if times is None else (times.start, times.spacing)
+        return kind, start + spacing * (interval + rng.random(len(xy)))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 
 from dpppsynth.core.types import Floats
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseLinear
+from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.mesh import Mesh
-from dpppsynth.spatial.offset import Offset
 
 # Surrogates are the same in every run, so that what they decide is the same too.
 SEED = 20260101
@@ -27,7 +27,7 @@ class Surrogate:
 
 
 def surrogates(
-    mesh: Mesh, root: Floats, n: float, length_scale: float, offset: Offset | None = None
+    mesh: Mesh, root: Floats, n: float, length_scale: float, offset: AnyOffset | None = None
 ) -> tuple[Surrogate, ...]:
     """The three kinds of surrogate intensities of n points, which is public or a public guess.
 
@@ -46,7 +46,7 @@ def surrogates(
     )
 
 
-def _scaled(mesh: Mesh, field: Floats, n: float, offset: Offset | None) -> LogLinear:
+def _scaled(mesh: Mesh, field: Floats, n: float, offset: AnyOffset | None) -> LogLinear:
     """Intensity of n points, from the logarithm (V,) of what is proportional to it, or beside an offset to the risk."""
     return LogLinear(mesh, field + np.log(n / LogLinear(mesh, field, offset).total), offset)
 
@@ -58,7 +58,7 @@ def _clustered(mesh: Mesh, n: float, length_scale: float) -> Floats:
     return n / (2 * mesh.domain.size) + bump * (n / 2) / (mesh.measure @ bump)
 
 
-def _around(mesh: Mesh, offset: Offset, length_scale: float) -> Floats:
+def _around(mesh: Mesh, offset: AnyOffset, length_scale: float) -> Floats:
     """(V,) risk by which half of the points follow the offset, and half lie about where it is largest."""
     share = mesh.integrate(mesh.weighted_pieces(offset))
     bump = _bump(mesh, mesh.vertices[np.argmax(share)], length_scale)

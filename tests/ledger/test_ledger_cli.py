@@ -81,6 +81,15 @@ class TestInit:
         assert (ledger.epsilon, ledger.delta, ledger.relation) == (2.0, 1e-5, relation)
         assert ledger.adaptive == ("--adaptive" in words)
 
+    def test_a_radius_waits_for_the_unit_of_the_first_domain(self, tmp_path):
+        """A radius of 25 "unit" alone is taken for metres; a promise without lengths has nothing to wait for."""
+        for words, waits in ((["--alpha", 25], True), (["--relation", "replace-one"], False)):
+            path = tmp_path / f"{waits}.json"
+            assert ("which unit" in spoken(run("init", path, *BUDGET, *words))) is waits
+        radius = Ledger.open(tmp_path / "True.json")
+        radius.enter(TENTS.check(SQUARE, n=300), mechanism="laplace", domain=SQUARE, n=300)
+        assert "25 metre" in spoken(run("show", radius.path))
+
     @pytest.mark.parametrize(
         ("words", "said"),
         [

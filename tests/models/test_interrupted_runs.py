@@ -5,8 +5,10 @@ import signal
 import time
 from _thread import interrupt_main
 
+import pymc as pm
 import pytest
 
+from dpppsynth.models.density_op import GivenDensity
 from dpppsynth.models.nuts import Density, Sampler
 
 
@@ -36,7 +38,16 @@ def heard():
     signal.signal(signal.SIGINT, before)
 
 
-def test_an_interrupt_ends_a_run(heard):
-    """Nutpie alone returns the draws so far, which would pass for a run."""
+def of_pymc(density):
+    with pm.Model() as model:
+        pm.Potential("density", GivenDensity(density.function())(pm.Flat("z", shape=density.size))[0])
+    return model
+
+
+@pytest.mark.parametrize(("engine", "form"), [("nutpie", lambda density: density), ("pymc", of_pymc)])
+def test_an_interrupt_ends_a_run(heard, engine, form):
+    """Nutpie alone returns the draws so far, which would pass for a run; PyMC ends one chain and runs three others."""
+    density = Interrupting()
     with pytest.raises(KeyboardInterrupt):
-        Sampler(Interrupting()).sample(draws=2000, tune=100, seed=1)
+        Sampler(form(density), engine).sample(draws=2000, tune=100, seed=1)
+    assert next(density.calls) < 1000

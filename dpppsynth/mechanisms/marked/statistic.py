@@ -20,6 +20,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
+from dpppsynth.spatial.marked_offset import AnyOffset, MarkedOffset
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 from dpppsynth.spatial.patterns import PointPattern, require_place
 from dpppsynth.spatial.person_points import labels_of
@@ -65,10 +66,15 @@ class MarkedStatistic(Statistic):
             labels_of(pattern, user)
         self.marks.require_names(set(pattern.marks or {}) - {user})
 
-    def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
+    def with_surrogate_marks(
+        self, pattern: PointPattern, offset: AnyOffset | None, rng: np.random.Generator
+    ) -> PointPattern:
         times, size = self.marks.times, len(pattern)
-        kinds = rng.integers(self.marks.shape[0], size=size)
-        at = np.zeros(size) if times is None else rng.uniform(times.start, times.end, size)
+        if isinstance(offset, MarkedOffset):
+            kinds, at = offset.draw(pattern.xy, rng)
+        else:
+            kinds = rng.integers(self.marks.shape[0], size=size)
+            at = np.zeros(size) if times is None else rng.uniform(times.start, times.end, size)
         persons = {} if self.persons_by is None else {self.persons_by: np.arange(size)}
         return PointPattern.at(pattern.positions, pattern.domain, {**self.marks.columns(kinds, at), **persons})
 

@@ -9,7 +9,9 @@ from support.command_line import run
 from support.seams import one_prior
 
 from dpppsynth import AlphaNeighbours, MarkedSynthesizer, Marks, PointPattern, Times, Types, Window
-from dpppsynth.core.errors import InputError
+from dpppsynth.contract.rehearsal import rehearse
+from dpppsynth.contract.rules import planar_rules
+from dpppsynth.core.errors import InputError, ReleaseBlocked
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, MarkedMesh
@@ -132,6 +134,29 @@ class TestClosedForms:
         xy, _, hour = found.draw_points(n, np.random.default_rng(4))
         assert ((hour < 12) & (xy[:, 0] < 500)).mean() == pytest.approx(300 / 1000, abs=5 * 0.5 / n**0.5)
         assert ((hour > 12) & (xy[:, 0] < 500)).mean() == pytest.approx(60 / 1000, abs=5 * 0.5 / n**0.5)
+
+    @pytest.mark.parametrize(
+        ("given", "first"),
+        [
+            (BY_AGE, lambda marks: np.array(marks["age"]) == "child"),
+            ({0: CHILDREN, 12: ADULTS}, lambda marks: marks["hour"] < 12),
+        ],
+    )
+    def test_rehearsals_meet_the_people_of_each_type_or_time(self, given, first, monkeypatch):
+        """400 of 1000 are children, or out in the morning; by five deviations, as above."""
+        monkeypatch.setattr(planar_rules, "fine_mesh", lambda _: MESH)
+        met = []
+
+        def blocked(pattern, *_, **__):
+            met.append(pattern)
+            raise ReleaseBlocked
+
+        alone, n = AlphaNeighbours(25.0, types="public", time=1.0, time_unit="hours"), 4000
+        plan = MarkedSynthesizer(1.0, marks=Marks(AGES, DAY), relation=alone, offset=given).plan(SQUARE, n=n)
+        rehearse("marked", plan.statistic, blocked, np.random.default_rng(3), offset=plan.estimator.offset)
+        one, west = first(met[0].marks), met[0].xy[:, 0] < 500
+        for each, share in ((one & west, 0.3), (one & ~west, 0.1), (~one & west, 0.06), (~one & ~west, 0.54)):
+            assert each.mean() == pytest.approx(share, abs=5 * 0.5 / n**0.5)
 
     def test_along_streets(self):
         street = LinearNetwork([[0, 500], [1000, 500]], [[0, 1]])
