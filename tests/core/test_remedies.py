@@ -31,34 +31,43 @@ SOURCES = [
 ]
 
 
+@cache
+def parts(path):
+    """All parts of a module's syntax."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def texts(path):
     """All texts of a module but docstrings; what a message fills in is {}."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     documented = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in parts(path)
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not {id(node)} & (documented | parts):
+    filled = [node for node in parts(path) if isinstance(node, ast.JoinedStr)]
+    elsewhere = documented | {id(part) for node in filled for part in node.values}
+    for node in filled:
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    for node in parts(path):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in elsewhere:
             yield node.value
 
 
 def calls(path, function):
     """First arguments of all calls of a function that are texts."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in parts(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function and node.args:
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 yield first.value
 
 
-SAID = [(path.relative_to(ROOT), text) for path in SOURCES for text in texts(path)]
+@cache
+def said():
+    """Every module with every text of it: read when the first test asks, not in all processes that collect."""
+    return [(path.relative_to(ROOT), text) for path in SOURCES for text in texts(path)]
 
 
 @cache
@@ -77,7 +86,7 @@ def test_distributions_that_are_to_be_installed_are_dependencies():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     every = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
     known = {re.split(r"[\[<>=~ ]", each)[0] for each in every} - {"dpppsynth"}
-    asked = [(path, name) for path, text in SAID for name in re.findall(r"pip install \"?([\w\[\]-]+)", text)]
+    asked = [(path, name) for path, text in said() for name in re.findall(r"pip install \"?([\w\[\]-]+)", text)]
     assert {name for _, name in asked} <= known, asked
     assert asked
 
@@ -87,7 +96,7 @@ MADE = ("dpppsynth/contract/settings.py", "--no")
 
 
 def test_options_exist():
-    found = {(str(path), option) for path, text in SAID for option in OPTION.findall(text)}
+    found = {(str(path), option) for path, text in said() for option in OPTION.findall(text)}
     assert {(path, option) for path, option in found if option not in options()} <= {MADE}
     assert len(found) > 200
 
@@ -103,16 +112,16 @@ IN_PYTHON: set[str] = set(NAMED) | {each.argument for each in DESCRIBED if each.
 
 
 def test_codes_of_coordinate_systems_exist_and_none_is_advice_for_everywhere():
-    codes = {code for _, text in SAID for code in re.findall(r"EPSG:(\d+)", text)}
+    codes = {code for _, text in said() for code in re.findall(r"EPSG:(\d+)", text)}
     for code in codes:
         pyproj.CRS.from_epsg(int(code))
-    advice = [(path, text) for path, text in SAID if re.search(r"re-project[^.;]*EPSG:\d", text)]
+    advice = [(path, text) for path, text in said() if re.search(r"re-project[^.;]*EPSG:\d", text)]
     assert advice == []
 
 
 def test_functions_exist():
     """Dotted names in messages, such as `dpppsynth.io.read_network`, resolve."""
-    names = {name for _, text in SAID if " " in text for name in re.findall(r"\b(?:dps|dpppsynth)(?:\.\w+)+", text)}
+    names = {name for _, text in said() if " " in text for name in re.findall(r"\b(?:dps|dpppsynth)(?:\.\w+)+", text)}
     for name in names:
         parts = name.split(".")[1:]
         if parts[-1] in ("local", "toml", "org"):
