@@ -103,6 +103,7 @@ def _kept_mesh(
         find=find(renumber),
     )
     left_out = shapely.polygons(vertices[elements[~kept]])
+    left_out = left_out[shapely.intersects(window.geometry, left_out)]
     if len(left_out) and mesh.misses(shapely.intersection(left_out, window.geometry)):
         msg = "window: it has parts far thinner than a mesh element; widen them (a small buffer) or cut them off."
         raise InputError(msg)

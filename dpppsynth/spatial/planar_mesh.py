@@ -285,10 +285,10 @@ def half_planes(point: Floats, normal: Floats, reach: float) -> Any:
 
 def cut_to_window(polygons: Any, domain: Window) -> Pieces:
     """Pieces of element polygons (T,) inside a window; elements wholly inside are not cut."""
-    index = np.arange(len(polygons))
     shapely.prepare(domain.geometry)
-    inside = shapely.covers(domain.geometry, polygons)
-    parts = polygons.copy()
-    parts[~inside] = shapely.intersection(polygons[~inside], domain.geometry)
-    keep = shapely.area(parts) > SLIVER * shapely.area(polygons)
+    index = np.flatnonzero(shapely.intersects(domain.geometry, polygons))
+    parts = polygons[index]
+    cut = ~shapely.covers(domain.geometry, parts)
+    parts[cut] = shapely.intersection(parts[cut], domain.geometry)
+    keep = shapely.area(parts) > SLIVER * shapely.area(polygons[index])
     return triangulate(parts[keep], index[keep])
