@@ -87,7 +87,8 @@ class NumberTable(NamedTuple):
     def of(cls, likelihood: NoisyMasses, expected: Floats) -> "NumberTable":
         """The table of counts in Laplace noise, of which about so many (K,) are expected; else an empty one."""
         if not isinstance(likelihood, MassesInLaplaceNoise):
-            return cls(*np.empty((4, 0)), np.empty((0, PLACES, 2)))
+            nothing = np.empty(0)
+            return cls(nothing, nothing, nothing, nothing, np.empty((0, PLACES, 2)))
         observed, *_, scale = likelihood.arguments
         centre = np.sqrt(np.maximum(observed, 0.0))
         # Noise and a count's own deviation, in roots.
