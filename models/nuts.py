@@ -228,7 +228,15 @@ def _for_nutpie(model: "Density | pm.Model") -> Any:
 
     # {"z": z} for every z
     named, function = partial(dict.fromkeys, ("z",)), model.function()
-    return from_pyfunc(model.size, lambda: function, lambda *_: named, [np.dtype(np.float64)], [(model.size,)], ["z"])
+    kinds = [np.dtype(np.float64)], [(model.size,)], ["z"]
+    return from_pyfunc(
+        model.size, lambda: function, lambda *_: named, *kinds, make_initial_point_fn=partial(_standard, model.size)
+    )
+
+
+def _standard(size: int, seed: int) -> Floats:
+    """Where a chain starts: z (r,) that are standard normal, as the posterior nearly is."""
+    return np.random.default_rng(seed).standard_normal(size)
 
 
 def diagnose(values: Floats, divergences: int) -> Diagnostics:

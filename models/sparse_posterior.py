@@ -109,9 +109,10 @@ class PosteriorPrecision:
 
     @property
     def whitening(self) -> tuple[Any, ...]:
-        """The parts of `from_white`: triangles of the factor, and (2 or 0, N) axes with what they stretch by."""
-        axes, stretch = self._axes if self._known else (np.empty((len(self._factor.triangles[1]), 0)), np.empty(0))
-        return *self._factor.triangles, np.ascontiguousarray(axes.T), stretch
+        """The parts of `from_white`: the triangle of the factor, and (2 or 0, N) axes with what they stretch by."""
+        triangle = self._factor.triangle
+        axes, stretch = self._axes if self._known else (np.empty((len(triangle[0]), 0)), np.empty(0))
+        return *triangle, np.ascontiguousarray(axes.T), stretch
 
     def _stretched(self, white: Floats) -> Floats:
         """White noise, of the variance that the two columns leave along them."""

@@ -64,7 +64,7 @@ class SparseFactor:
 
         That is `P' L'^-1 D^-1/2 z`, where the matrix with its rows and columns permuted by P is `L D L'`.
         """
-        starts, places, entries = self._rows
+        starts, places, entries = self._columns
         out = np.ascontiguousarray((white.T / np.sqrt(self._pivots)).T, dtype=float)
         _triangular()[1](starts, places, entries, out.reshape(len(out), -1))
         return out[self._lu.perm_c]
@@ -78,21 +78,23 @@ class SparseFactor:
         return np.asarray((out.T / np.sqrt(self._pivots)).T)
 
     @property
-    def triangles(self) -> tuple[Any, ...]:
-        """Permutation, roots of the pivots, and L by columns and by rows, each as starts, places and entries."""
-        return self._lu.perm_c, np.sqrt(self._pivots), *self._columns, *self._rows
+    def triangle(self) -> tuple[Any, ...]:
+        """Permutation, roots of the pivots, first columns of blocks, and L by columns: starts, rows and entries.
+
+        Columns of a block have the same rows below it, and all rows within it (supernodes); the last block ends at N.
+        """
+        starts, rows, entries = self._columns
+        count = np.diff(starts)
+        below = np.where(count > 1, rows[np.minimum(starts[:-1] + 1, len(rows) - 1)], -1)
+        goes_on = (below[:-1] == np.arange(1, len(count))) & (count[:-1] == count[1:] + 1)
+        first = np.flatnonzero(np.concatenate([[True], ~goes_on, [True]]))
+        # Of numbers without a sign Numba need not ask whether they count from the end.
+        return self._lu.perm_c, np.sqrt(self._pivots), first, starts, rows.astype(np.uint32), entries
 
     @cached_property
     def _columns(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
         """L by columns."""
         lower = scipy.sparse.csc_matrix(self._lu.L)
-        lower.sort_indices()
-        return lower.indptr, lower.indices, lower.data
-
-    @cached_property
-    def _rows(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
-        """L by rows."""
-        lower = scipy.sparse.csr_matrix(self._lu.L)
         lower.sort_indices()
         return lower.indptr, lower.indices, lower.data
 
@@ -134,12 +136,12 @@ def _solve_lower(starts: npt.NDArray[np.int32], rows: npt.NDArray[np.int32], low
                 right[rows[p], c] -= lower[p] * right[j, c]
 
 
-def _solve_upper(starts: npt.NDArray[np.int32], columns: npt.NDArray[np.int32], lower: Floats, right: Floats) -> None:
-    """Solve with the transpose of a unit lower triangle L, given by rows, in place of `right` (N, k)."""
+def _solve_upper(starts: npt.NDArray[np.int32], rows: npt.NDArray[np.int32], lower: Floats, right: Floats) -> None:
+    """Solve with the transpose of a unit lower triangle L, given by columns, in place of `right` (N, k)."""
     for j in range(len(right) - 1, -1, -1):
-        for p in range(starts[j], starts[j + 1] - 1):
+        for p in range(starts[j] + 1, starts[j + 1]):
             for c in range(right.shape[1]):
-                right[columns[p], c] -= lower[p] * right[j, c]
+                right[j, c] -= lower[p] * right[rows[p], c]
 
 
 def _takahashi(starts: npt.NDArray[np.int32], rows: npt.NDArray[np.int32], lower: Floats, pivots: Floats) -> Floats:

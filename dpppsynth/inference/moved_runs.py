@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpppsynth.inference.nuts_runs import log_masses, passed_run
+from dpppsynth.inference.nuts_runs import WHITE_ACCEPT, log_masses, passed_run, watched
 from dpppsynth.models.moved_density import MovedDensity
 from dpppsynth.models.moved_posterior import VertexMasses
 from dpppsynth.models.nuts import CHAINS, Diagnostics
@@ -11,9 +11,7 @@ from dpppsynth.spatial.mesh import Floats
 # Values of the largest field, whose matrices are dense; seconds of a run, as in `nuts_runs`.
 MOST_VALUES, MOVED_PACE = 2500, (70.0, 1000, 1.45)
 # Draws per chain of every run, and steps to find its pace.
-DRAWS, TUNE = 1000, 200
-# Vertices at most whose masses are monitored.
-MONITORED = 100
+DRAWS, TUNE = 1000, 100
 
 
 def moved_run(
@@ -33,13 +31,13 @@ def moved_run(
     # PyMC is loaded where it is asked for.
     from dpppsynth.models.lgcp import model_of
 
-    watched = np.unique(np.linspace(0, len(density.centre) - 1, MONITORED).round().astype(int))
+    places = watched(len(density.centre))
 
     def monitored(z: Floats) -> Floats:
         # One chain after the other: together their fields may fill the memory.
-        seen = np.stack([masses.vertex_masses(density.fields(each))[:, watched] for each in z])
+        seen = np.stack([masses.vertex_masses(density.fields(each))[:, places] for each in z])
         return np.concatenate([log_masses(seen), density.effects(z)], axis=-1)
 
     model = density if engine == "nutpie" else model_of(density)
-    z, passed = passed_run(model, monitored, rng, draws=DRAWS, tune=TUNE, engine=engine)
+    z, passed = passed_run(model, monitored, rng, draws=DRAWS, tune=TUNE, engine=engine, accept=WHITE_ACCEPT)
     return z[:, np.linspace(0, DRAWS - 1, kept).round().astype(int)], passed

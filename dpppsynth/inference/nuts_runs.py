@@ -7,15 +7,20 @@ import numpy as np
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models import nuts
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Ints
 
 # Seconds of a run on two idle cores at so many unknowns, and the power of their number with which these grow: fields of
 # sparse precision, whitened by a sparse factor, and dense ones.
-SPARSE_PACE, DENSE_PACE = (40.0, 2000, 1.35), (15.0, 1000, 1.5)
+SPARSE_PACE, DENSE_PACE = (20.0, 2000, 1.3), (15.0, 1000, 1.5)
 # Seconds that NUTS takes at most where nobody asks for it.
 MOST_SECONDS = 120.0
 # Runs that fail their diagnostics are tried again with shorter steps: least rates of accepted ones.
 SHORTER = (0.0, 0.95, 0.99)
+# Rate of accepted steps in coordinates that are standard normal, or nearly so: steps so long that a draw takes 15 of
+# them up to 10 000 unknowns.
+WHITE_ACCEPT = 0.65
+# Masses at most that are monitored: of thousands the largest R-hat is above its limit by chance.
+MONITORED = 100
 
 
 def passed_run(
@@ -73,6 +78,11 @@ def sampling_words(engine: str, runs: int, unknowns: int, pace: tuple[float, int
     seconds = reckoned(runs, unknowns, pace)
     time = f"{max(1, round(seconds / 60))} min" if seconds > 90 else f"{5 * max(1, round(seconds / 5))} s"
     return f"nuts ({engine}), about {time} on two idle cores, or more where runs fail their diagnostics"
+
+
+def watched(count: int) -> Ints:
+    """Numbers of those of so many masses that are monitored, all over the domain."""
+    return np.unique(np.linspace(0, count - 1, MONITORED).round().astype(int))
 
 
 def log_masses(masses: Floats) -> Floats:

@@ -31,7 +31,7 @@ from dpppsynth.inference.field_inference import (
     opened_values,
     require_somewhere,
 )
-from dpppsynth.inference.nuts_runs import SPARSE_PACE, log_masses, passed_run, sampling_words
+from dpppsynth.inference.nuts_runs import SPARSE_PACE, WHITE_ACCEPT, log_masses, passed_run, sampling_words, watched
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN, NEGLIGIBLE, climb_grid
@@ -48,7 +48,7 @@ INFERENCES = "laplace", "nuts"
 ENGINES = ("nutpie", "pymc")
 # Unknowns of the largest field for NUTS, whose time grows faster than they do; draws per chain of every run, and steps
 # to find its pace; priors that are sampled at most, the likeliest, so that the time is known beforehand.
-MOST_SAMPLED, NUTS_DRAWS, NUTS_TUNE, MOST_RUNS = 12_000, 1000, 200, 3
+MOST_SAMPLED, NUTS_DRAWS, NUTS_TUNE, MOST_RUNS = 12_000, 1000, 100, 3
 # Numbers of a saved posterior, about, and draws at least and at most.
 KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
 # Ranges of a field, in units of the domain's extent: at most, and at least as a share of the most.
@@ -177,16 +177,18 @@ class SparseInference(FieldInference):
         # PyMC is loaded where it is asked for.
         from dpppsynth.models.lgcp import model_of
 
-        density = WhitenedDensity(likelihood, fit)
+        density, tents = WhitenedDensity(likelihood, fit), watched(likelihood.tents.shape[0])
 
         def monitored(z: Floats) -> Floats:
             # One chain after the other: together their fields may fill the memory.
             chains = [self._quantities(fit, likelihood, density.unknowns(each)) for each in z]
             masses, effects = (np.stack(each) for each in zip(*chains, strict=True))
-            return np.concatenate([log_masses(masses), effects], axis=-1)
+            return np.concatenate([log_masses(masses[..., tents]), effects], axis=-1)
 
         model = density if self.engine == "nutpie" else model_of(density)
-        z, passed = passed_run(model, monitored, rng, draws=NUTS_DRAWS, tune=NUTS_TUNE, engine=self.engine)
+        z, passed = passed_run(
+            model, monitored, rng, draws=NUTS_DRAWS, tune=NUTS_TUNE, engine=self.engine, accept=WHITE_ACCEPT
+        )
         return density.unknowns(z[:, np.linspace(0, NUTS_DRAWS - 1, kept).round().astype(int)]), passed
 
     @staticmethod

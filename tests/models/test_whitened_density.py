@@ -11,7 +11,7 @@ from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern, field_of_precision
 from dpppsynth.models.sparse_posterior import log_density, sparse_posterior
 from dpppsynth.models.sparse_solver import SparseFactor
-from dpppsynth.models.whitened_density import NumberTable, WhitenedDensity, _number
+from dpppsynth.models.whitened_density import NumberTable, WhitenedDensity, _numbers
 from dpppsynth.spatial.domains import Window
 
 WINDOW = Window.rectangle(0, 0, 1000, 800)
@@ -27,7 +27,7 @@ def posterior(n, kind=MassesInLaplaceNoise):
 
 
 def largest_mean(table):
-    return (table.centre + table.width * np.sinh(table.first + (table.values.shape[1] - 1) * table.step)) ** 2
+    return (table.centre + table.width * np.sinh(table.first + (table.knots.shape[1] - 1) * table.step)) ** 2
 
 
 def test_roots_of_the_inverse_of_a_sparse_matrix():
@@ -83,34 +83,34 @@ def test_law_goes_on_beyond_its_table():
         assert gradient @ along == pytest.approx(slope, rel=1e-4, abs=1e-3)
 
 
+def from_table(observed, scale, means):
+    """Values and slopes at means of one number from its table, exact ones, and which lie within it."""
+    number, one = np.array([observed]), scipy.sparse.eye_array(1, format="csr")
+    likelihood = MassesInLaplaceNoise(number, scale, np.ones(1), one, None)
+    told, table = likelihood.arguments[0], NumberTable.of(likelihood, np.maximum(number, 1.0))
+    found = [_numbers(np.array([mean]), told, table, scale) for mean in means]
+    values, slopes = np.array([value for value, _ in found]), np.array([slope[0] for _, slope in found])
+    all_told = np.full(len(means), told[0])
+    exact = counts_values(means, all_told, scale), counts_score(means, all_told, scale)
+    return (values, slopes), exact, means < largest_mean(table)
+
+
 @pytest.mark.parametrize("scale", [0.5, 20.0])
-def test_table_has_the_law_of_counts_in_laplace_noise(scale):
+@pytest.mark.parametrize("observed", [-30.0, 0.0, 3.0, 5000.0])
+def test_table_has_the_law_of_counts_in_laplace_noise(observed, scale):
     """From no point to thousands, and numbers that noise made negative."""
-    observed = np.array([-30.0, 0.0, 3.0, 5000.0])
-    likelihood = MassesInLaplaceNoise(observed, scale, np.ones(4), scipy.sparse.eye_array(4, format="csr"), None)
-    expected = np.maximum(observed, 1.0)
-    told, table = likelihood.arguments[0], NumberTable.of(likelihood, expected)
-    for mean in (0.1, 0.7, 30.0, 4900.0):
-        values, slopes = zip(*(_number(k, mean, told[k], table, scale) for k in range(4)), strict=True)
-        inside = mean < largest_mean(table)
-        exact = counts_values(np.full(4, mean), told, scale)
-        np.testing.assert_allclose(np.array(values)[inside], exact[inside], rtol=1e-4, atol=1e-3)
-        score = counts_score(np.full(4, mean), told, scale)
-        np.testing.assert_allclose(np.array(slopes)[inside], score[inside], rtol=1e-3, atol=1e-3)
+    found, exact, inside = from_table(observed, scale, np.array([0.1, 0.7, 30.0, 4900.0]))
+    np.testing.assert_allclose(found[0][inside], exact[0][inside], rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(found[1][inside], exact[1][inside], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("many", [1e5, 1e6])
 def test_table_is_fine_about_many_points_in_little_noise(many):
     """Noise of 100 or 1000: a grid that is even in the root's logarithm steps over the whole law, and is off by one."""
     scale = many / 1000
-    likelihood = MassesInLaplaceNoise(
-        np.array([many]), scale, np.ones(1), scipy.sparse.eye_array(1, format="csr"), None
-    )
-    told, table = likelihood.arguments[0], NumberTable.of(likelihood, np.array([many]))
-    means = many + scale * np.linspace(-5, 5, 41)
-    values, slopes = np.transpose([_number(0, mean, told[0], table, scale) for mean in means])
-    np.testing.assert_allclose(values, counts_values(means, np.full(41, told[0]), scale), atol=1e-3)
-    np.testing.assert_allclose(slopes * scale, counts_score(means, np.full(41, told[0]), scale) * scale, atol=0.01)
+    found, exact, _ = from_table(many, scale, many + scale * np.linspace(-5, 5, 41))
+    np.testing.assert_allclose(found[0], exact[0], atol=1e-3)
+    np.testing.assert_allclose(found[1] * scale, exact[1] * scale, atol=0.01)
 
 
 def test_model_of_pymc_has_the_same_density():
