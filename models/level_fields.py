@@ -96,6 +96,17 @@ class LevelField:
         """(..., p) effects, in their prior's standard deviations."""
         return np.asarray(self._parts(unknowns)[2].real)
 
+    def correlations(self, unknowns: Unknowns, types: int, measure: Floats) -> Floats:
+        """(types, types) correlations of the fields of types over all places, by a measure (V,), without numbers."""
+        fields = self.mixing @ self.each.field(self._parts(unknowns)[0])
+        fields -= np.average(fields, axis=1, weights=measure)[:, None]
+        apart = (fields * np.sqrt(measure)).reshape(types, -1)
+        length = np.linalg.norm(apart, axis=1, keepdims=True)
+        apart /= np.where(length > 0, length, 1.0)
+        found = apart @ apart.T
+        np.fill_diagonal(found, 1.0)
+        return np.asarray(found)
+
     def like(self, other: Any, unknowns: Unknowns) -> Unknowns:
         """(size,) unknowns with the same fields as those of another prior of as many levels, as far as possible."""
         coefficients, numbers, effects = other._parts(unknowns)  # noqa: SLF001 - of its own class
@@ -149,7 +160,7 @@ def level_root(covariance: Floats) -> Floats:
     return np.asarray(direction[:, kept] * np.sqrt(variance[kept]))
 
 
-def level_covariance(types: int, clock: Floats, own: float, together: float) -> Floats:
+def level_covariance(types: int, clock: Floats, own: float, together: float, pairs: Floats | None = None) -> Floats:
     """(L, L) covariance at one place of the fields of types at instants, of variance one each.
 
     Parameters
@@ -159,13 +170,17 @@ def level_covariance(types: int, clock: Floats, own: float, together: float) -> 
         Correlations of the instants.
     own : float
         Share of the variance that every type has to itself: 0 where all types are alike, 1 where they are independent.
+        Above 1 types have `own - 1` times the correlations of pairs.
     together : float
         Share of the variance that changes with the time.
+    pairs : (types, types) array, optional
+        Correlations of types, for `own` above 1.
 
     Returns
     -------
     (L, L) array
         In the order of types, and of the instants of each.
     """
-    among = (1 - own) * np.ones((types, types)) + own * np.eye(types)
+    alike = np.ones((types, types)) if pairs is None else pairs
+    among = np.eye(types) + abs(1 - own) * (alike - np.eye(types))
     return np.asarray(np.kron(among, (1 - together) + together * clock), dtype=np.float64)

@@ -38,6 +38,22 @@ class TestCovariance:
             among, along = 1.0 if c == d else 0.7, 0.8 + 0.2 * CLOCK[k, m]
             assert found[3 * c + k, 3 * d + m] == pytest.approx(among * along)
 
+    def test_of_pairs(self):
+        found = level_covariance(2, np.ones((1, 1)), 1.5, 0.0, np.array([[1.0, -0.6], [-0.6, 1.0]]))
+        np.testing.assert_allclose(found, [[1.0, -0.3], [-0.3, 1.0]])
+
+    def test_correlations_are_those_of_fields_without_numbers(self):
+        """By a measure, over all instants; a type whose field is even has none."""
+        rng, found = np.random.default_rng(4), prior(own=1.0)
+        unknowns, measure = found.white(1, rng)[0], rng.uniform(size=20)
+        fields = found.field(unknowns).reshape(2, 3, 20)
+        centred = fields - np.average(fields, axis=2, weights=measure)[..., None]
+        one, other = (np.sqrt(measure) * centred).reshape(2, -1)
+        exact = one @ other / np.sqrt(one @ one * (other @ other))
+        assert abs(exact) > 0.01
+        np.testing.assert_allclose(found.correlations(unknowns, 2, measure), [[1.0, exact], [exact, 1.0]])
+        np.testing.assert_array_equal(found.correlations(0 * unknowns, 2, measure), np.eye(2))
+
     @pytest.mark.parametrize(("own", "columns"), [(0.0, 1), (0.3, 4), (1.0, 4)])
     def test_root_has_as_many_columns_as_there_are_directions(self, own, columns):
         covariance = level_covariance(4, np.ones((1, 1)), own, 0.0)

@@ -76,8 +76,8 @@ class MarkedMovesInference(MovedLevels, LatticeInference):
 
     @property
     def first(self) -> Place:
-        middle = [len(values) // 2 for values in self.lists.values()]
-        return middle[0], middle[1], 0, middle[3], middle[4]
+        range_, sigma, _, own, together = (len(values) for values in self.lists.values())
+        return range_ // 2, sigma // 2, 0, (own - 1) // 2, together // 2
 
     def prior_at(self, likelihood: MovedLikelihood, number: int) -> LevelField:
         even = number == len(self.combined)
@@ -85,7 +85,7 @@ class MarkedMovesInference(MovedLevels, LatticeInference):
         range_, sigma, detail, own, together = values
         lattice = cast(LevelChannel, likelihood.channel).each.shape
         each = SpectralField(lattice, likelihood.spacing, sigma, range_, detail)
-        return self.levels_of(each, own, together, self.columns(likelihood))
+        return self.levels_of(likelihood, each, own, together, self.columns(likelihood))
 
     def table_rows(self) -> Rows:
         return [

@@ -20,6 +20,7 @@ from dpppsynth.mechanisms.marked.inference import GridInference
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
 from dpppsynth.models.level_fields import LevelField, level_covariance, level_root
 from dpppsynth.models.marked_fields import LEVEL_SD, clock_field
+from dpppsynth.models.moved_posterior import MovedLikelihood, lattice_mode
 from dpppsynth.models.spectral_fields import SpectralField
 from dpppsynth.models.whitened_fields import WhitenedField
 from dpppsynth.spatial.mesh import Floats
@@ -43,7 +44,7 @@ class MovedLevels(GridInference, JudgedInference):
         Names of the settings of which priors are all combinations; the last two are the following.
     owns : tuple of float
         Shares of the variance that each type has to itself, from 0, where all types are alike, to 1, where they are
-        independent; 0 alone for a single type.
+        independent, and up to 2, where pairs attract or repel each other as their points do; 0 alone for a single type.
     togethers : tuple of float
         Shares of the variance that change with the time; 0 alone without times.
     inference : {"laplace", "nuts"}
@@ -63,7 +64,7 @@ class MovedLevels(GridInference, JudgedInference):
                 "most of which places are inferred from moved points; join rare types, or take fewer instants (hats)."
             )
             raise InputError(msg)
-        require_increasing("owns", self.owns, 0.0, 1.0 if types > 1 else 0.0)
+        require_increasing("owns", self.owns, 0.0, 2.0 if types > 1 else 0.0)
         require_increasing("togethers", self.togethers, 0.0, 1.0 if hats > 1 else 0.0)
         self.require_inference()
         flag("even", self.even)
@@ -85,11 +86,24 @@ class MovedLevels(GridInference, JudgedInference):
         return (types * hats,)
 
     def levels_of(
-        self, each: SpectralField | WhitenedField, own: float, together: float, columns: Floats | None
+        self,
+        likelihood: MovedLikelihood,
+        each: SpectralField | WhitenedField,
+        own: float,
+        together: float,
+        columns: Floats | None,
     ) -> LevelField:
-        """Prior of all fields, from the law of one, two shares of its variance, and covariates."""
-        mixing = level_root(level_covariance(self.grid.shape[0], self._clock, own, together))
-        return LevelField(each, mixing, self._numbers(own), columns)
+        """Prior of all fields, from the law of one, two shares of its variance, and covariates.
+
+        Above 1 correlations of types are those at the mode of independent types, times `own - 1`.
+        """
+        types, pairs = self.grid.shape[0], None
+        if own > 1:
+            apart = self.levels_of(likelihood, each, 1.0, together, columns)
+            measure = likelihood.measure.reshape(self.leading[0], -1).sum(axis=0)
+            pairs = apart.correlations(lattice_mode(likelihood, apart).mode, types, measure)
+        mixing = level_root(level_covariance(types, self._clock, own, together, pairs))
+        return LevelField(each, mixing, self._numbers(min(own, 1.0)), columns)
 
     @cached_property
     def _clock(self) -> Floats:
@@ -113,7 +127,9 @@ class MovedLevels(GridInference, JudgedInference):
         types, hats, _ = self.grid.shape
         rows: Rows = []
         if types > 1:
-            rows.append(("of each type", f"{listed(self.owns)} of the variance"))
+            shares = tuple(each for each in self.owns if each <= 1)
+            pairs = ", or pairs attract and repel each other" if shares != self.owns else ""
+            rows.append(("of each type", f"{listed(shares)} of the variance{pairs}"))
         if hats > 1:
             rows.append(("of each time", f"{listed(self.togethers)} of the variance"))
         # NUTS states its own time.

@@ -93,19 +93,20 @@ class MarkedStreetMovesInference(MovedLevels):
     @property
     def first(self) -> Place:
         *street, own, together = (len(values) for values in self.lists.values())
-        return (*((each - 1) // 2 for each in street), own // 2, together // 2)
+        return (*((each - 1) // 2 for each in street), (own - 1) // 2, together // 2)
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1) -> MovedLikelihood:
         return likelihood_of(statistic, self.cells, self.measure, self.leading, side)
 
-    def prior_at(self, _likelihood: MovedLikelihood, number: int) -> LevelField:
+    def prior_at(self, likelihood: MovedLikelihood, number: int) -> LevelField:
         design = self.covariates
         columns = None if design is None else opened_values(design) * design.prior_sd
         if number == len(self.combined):
             even = WhitenedField(constant(len(self.cells.elements), INTERCEPT_SD))
-            return self.levels_of(even, 0.0, 0.0, columns)
+            return self.levels_of(likelihood, even, 0.0, 0.0, columns)
         *street, own, together = self.combined[number]
-        return self.levels_of(WhitenedField(self.street.field_with(tuple(street))), own, together, columns)
+        each = WhitenedField(self.street.field_with(tuple(street)))
+        return self.levels_of(likelihood, each, own, together, columns)
 
     def table_rows(self) -> Rows:
         along = ", ".join(

@@ -109,7 +109,7 @@ def field_mesh(tents: Mesh, marks: Marks) -> Mesh:
 
 # Sizes of the parts of the field that are averaged over, as in `MarkedPrior`, and the range of curves of times as a
 # share of the range of times.
-OWNS, TIME_SIGMAS, TOGETHERS, TIME_RANGE = (0.1, 0.25, 0.6), (0.2, 0.6, 1.5), (0.0, 0.25, 0.6), 1 / 3
+OWNS, TIME_SIGMAS, TOGETHERS, TIME_RANGE = (0.1, 0.25, 0.6, 1.5), (0.2, 0.6, 1.5), (0.0, 0.25, 0.6), 1 / 3
 
 
 MECHANISMS = ("auto", "tents", "moved")
@@ -121,7 +121,7 @@ MOST_MOVED, FEWEST_MOVED = 40_000, 16
 # tell streets apart (docs/results/marked_moves.md and marked_k.md).
 MOVED_POINTS, MOVED_ON_STREETS = 0.2, 2.0
 # Shares of the variance of such a field that each type has to itself, and that change with the time.
-OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0), (0.0, 0.1, 0.3, 0.7)
+OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0), (0.0, 0.1, 0.3, 0.7)
 
 
 def moved_mesh(domain: Domain, marks: Marks, scale: float) -> Mesh:

@@ -319,6 +319,24 @@ class TestRelease:
         assert mean == pytest.approx(xy[:, 0].mean(), abs=15)
         assert width == pytest.approx(xy[:, 0].std(), rel=0.12)
 
+    @pytest.mark.parametrize(("kept", "sign"), [("west and east", -1), ("mixed", 1)])
+    def test_pairs_of_types_have_correlations_of_their_own(self, kept, sign):
+        """Types on sides of their own repel, and types with the same places attract; half as much half-way."""
+        pattern = original()
+        theft = np.arange(N) % 2 == 0 if kept == "mixed" else pattern.marks["offence"] == "theft"
+        pattern = PointPattern(pattern.xy, SQUARE, {"offence": np.where(theft, "theft", "burglary")})
+        statistic = moves(3.0, TYPES, ALONE).measure(pattern, 1)
+        plan = moved_marks(3.0, TYPES, ALONE, spacing=100.0).plan(SQUARE, n=N)
+        model = replace(plan.estimator, ranges=(400.0,), sigmas=(1.5,), details=(0.0,), owns=(1.0, 1.5, 2.0))
+        likelihood = model.likelihood(statistic)
+        mixings = [model.prior_at(likelihood, number).mixing for number in range(3)]
+        apart, half, whole = (each @ each.T for each in mixings)
+        for each in (apart, half, whole):
+            np.testing.assert_allclose(np.diag(each), 1.0)
+        assert apart[0, 1] == pytest.approx(0.0, abs=1e-9)
+        assert sign * whole[0, 1] > 0.4
+        assert half[0, 1] == pytest.approx(whole[0, 1] / 2)
+
     def test_offsets_multiply_and_effects_are_found(self):
         """Nobody lives in the east, and a covariate's effect is that of a regression, within five of its deviations."""
         west = Offset.from_grid([[1.0, 0.0]], SQUARE.bounds)
@@ -357,7 +375,7 @@ class TestFiles:
         assert again.inferred
         assert (again.statistic.lattice == release.statistic.lattice).all()
         with pytest.raises(InputError, match=r"^owns: needs 1 to"):
-            release.infer(owns=(0.5, 1.5))
+            release.infer(owns=(0.5, 2.5))
         with pytest.raises(InputError, match="infer: unknown setting"):
             release.infer(spacing=3.0)
 
