@@ -15,7 +15,6 @@ from dpppsynth.inference.judged_inference import JudgedInference
 from dpppsynth.inference.moved_runs import MOST_VALUES
 from dpppsynth.models.moved_posterior import MovedLikelihood, in_blocks, moved_likelihood
 from dpppsynth.models.regular_meshes import regular_triangulation
-from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
@@ -74,15 +73,7 @@ class MovedLattice:
 
 
 class LatticeInference(JudgedInference):
-    """Base of estimators by a field of a window, or by one of each level, behind counts of moved points.
-
-    Attributes
-    ----------
-    covariates : Design, optional
-        Public covariates at the mesh's vertices, with the same effects in all levels.
-    """
-
-    covariates: Design | None
+    """Base of estimators by a field of a window, or by one of each level, behind counts of moved points."""
 
     @cached_property
     def lattice(self) -> MovedLattice:
