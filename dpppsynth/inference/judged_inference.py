@@ -12,15 +12,14 @@ import scipy
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
-from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import instead, mention
-from dpppsynth.inference.field_inference import EVEN, NO_RANGE, FieldInference, FitNotes, Posterior, apportion
+from dpppsynth.inference.covariate_inference import CovariateInference
+from dpppsynth.inference.field_inference import EVEN, NO_RANGE, FitNotes, Posterior, apportion
 from dpppsynth.inference.moved_runs import MOST_VALUES, MOVED_PACE, moved_run
 from dpppsynth.inference.nuts_runs import sampling_words
-from dpppsynth.inference.sparse_inference import CHECKED, ENGINES, FEWEST_DRAWS, INFERENCES, MOST_RUNS
+from dpppsynth.inference.sparse_inference import CHECKED, FEWEST_DRAWS, MOST_RUNS
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.matern_search import FORGOTTEN
 from dpppsynth.models.moved_density import MovedDensity
@@ -49,19 +48,8 @@ FEW, FEW_ALONG = 100**2, 50
 WIDE_SCALES, WIDE_NODES = 4.0, 2.0
 
 
-class JudgedInference(FieldInference):
-    """Base of estimators by a field behind counts of moved points, or by one of each level.
-
-    Attributes
-    ----------
-    even : bool
-        Whether an even field is one more prior; with covariates one that is even but for their effects.
-    engine : {"nutpie", "pymc"}
-        Implementation of NUTS.
-    """
-
-    even: bool
-    engine: str
+class JudgedInference(CovariateInference):
+    """Base of estimators by a field behind counts of moved points, or by one of each level."""
 
     @property
     def way(self) -> str:
@@ -71,9 +59,7 @@ class JudgedInference(FieldInference):
         return sampling_words(self.engine, min(MOST_RUNS, len(self.combined)), len(self.measure), MOVED_PACE)
 
     def require_inference(self) -> None:
-        """Refuse unknown names, and NUTS on a field of more values than it takes."""
-        one_of("inference", self.inference, INFERENCES)
-        one_of("engine", self.engine, ENGINES)
+        super().require_inference()
         if self.inference == "nuts" and len(self.measure) > MOST_VALUES:
             other = "" if self.leading else f", plan with {instead('tents')}"
             msg = (
@@ -159,14 +145,6 @@ class JudgedInference(FieldInference):
     def at_vertices(self, fields: Floats) -> Floats:
         """(..., V) fields at the vertices from those at all places where a prior has them."""
         return fields
-
-    def to_dict(self) -> JsonObject:
-        stated = super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
-        return stated if self.inference == "nuts" else {name: stated[name] for name in stated if name != "engine"}
-
-    @classmethod
-    def stated_settings(cls, stated: JsonRead) -> dict[str, Any]:
-        return super().stated_settings({"engine": ENGINES[0], **stated})
 
     def require(self, plan: LatticeStatistic) -> None:
         if not all(hasattr(plan, name) for name in ("rate", "extension", "shape")):

@@ -7,10 +7,9 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import mesh_words, require
-from dpppsynth.core.arguments import flag, positive
+from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -31,7 +30,6 @@ from dpppsynth.models.recipes import are_within, mesh_from_recipe
 from dpppsynth.models.regular_meshes import refine
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import SparsePosterior
-from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
@@ -57,13 +55,6 @@ class MaternInference(SparseInference):
         Smaller standard deviations, in decreasing order, that are averaged over as well, with the same ranges.
     offset : Offset, optional
         Public base intensity.
-    inference : {"laplace", "nuts"}
-    engine : {"nutpie", "pymc"}
-        Implementation of NUTS.
-    even : bool
-        Whether an even field is one more prior; with covariates one that is even but for their effects.
-    covariates : Design, optional
-        Public covariates at the mesh's vertices.
     """
 
     mesh: Mesh
@@ -72,10 +63,6 @@ class MaternInference(SparseInference):
     sigma: float = MATERN_SIGMA
     sigmas: tuple[float, ...] = ()
     offset: Offset | None = None
-    inference: str = "laplace"
-    engine: str = "nutpie"
-    even: bool = False
-    covariates: Design | None = None
     kind: ClassVar[str] = "matern"
     adjustable: ClassVar[frozenset[str]] = frozenset(
         {"sigma", "sigmas", "ranges", "smoothness", "inference", "engine", "even"}
@@ -106,7 +93,6 @@ class MaternInference(SparseInference):
         self._require_sigmas()
         for name in ("ranges", "smoothness", "sigmas"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
-        flag("even", self.even)
         self.require_inference()
         require_few_unknowns(self.unknowns * (SMOOTH if self.smoothness[-1] > known[0] else 1))
         require_somewhere(self.measure)
@@ -196,8 +182,7 @@ class MaternInference(SparseInference):
             ("field", f"Matern, sigma {sigmas}, smoothness {smooth}, on {mesh_words(self.mesh)}"),
             ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
             ("inference", self.way),
-            *offset_rows(self.offset),
-            *covariate_rows(self.covariates),
+            *self.public_rows(),
         ]
 
     def public_numbers(self) -> JsonObject:
@@ -215,7 +200,6 @@ class MaternInference(SparseInference):
             mesh=mesh_from_recipe(stated["mesh"], plan.domain) if nested else field_mesh(stated["mesh"], plan.mesh),
             **cls.stated_settings(stated),
             offset=offset,
-            covariates=covariates_of(stated),
         )
 
 

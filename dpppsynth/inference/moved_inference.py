@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from dpppsynth.contract.additive_noise import LatticeStatistic
-from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import planar_rules
 from dpppsynth.contract.statistic import mesh_words, require
-from dpppsynth.core.arguments import flag
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import field_mesh, require_somewhere
@@ -19,7 +17,6 @@ from dpppsynth.models.moved_posterior import (
     Place,
 )
 from dpppsynth.models.spectral_fields import SpectralField
-from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 
@@ -41,13 +38,6 @@ class MovedInference(LatticeInference):
         combinations with ranges and sigmas.
     offset : Offset, optional
         Public base intensity.
-    inference : {"laplace", "nuts"}
-    engine : {"nutpie", "pymc"}
-        Implementation of NUTS.
-    even : bool
-        Whether an even field is one more prior; with covariates one that is even but for their effects.
-    covariates : Design, optional
-        Public covariates at the mesh's vertices.
     """
 
     mesh: Mesh
@@ -55,10 +45,6 @@ class MovedInference(LatticeInference):
     sigmas: tuple[float, ...]
     details: tuple[float, ...] = planar_rules.MOVED_DETAILS
     offset: Offset | None = None
-    inference: str = "laplace"
-    engine: str = "nutpie"
-    even: bool = False
-    covariates: Design | None = None
     kind: ClassVar[str] = "moved"
     adjustable: ClassVar[frozenset[str]] = frozenset({"ranges", "sigmas", "details", "inference", "engine", "even"})
 
@@ -69,7 +55,6 @@ class MovedInference(LatticeInference):
         require_increasing("details", self.details, 0.0, LARGEST_PARAMETER)
         for name in ("ranges", "sigmas", "details"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
-        flag("even", self.even)
         self.require_inference()
         require_somewhere(self.measure)
 
@@ -97,8 +82,7 @@ class MovedInference(LatticeInference):
             ("details", f"of an eighth of the range, sigma {' or '.join(f'{each:g}' for each in self.details)}"),
             ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
             ("inference", self.way),
-            *offset_rows(self.offset),
-            *covariate_rows(self.covariates),
+            *self.public_rows(),
         ]
 
     def public_numbers(self) -> JsonObject:
@@ -114,4 +98,4 @@ class MovedInference(LatticeInference):
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         mesh = field_mesh(stated["mesh"], plan.mesh)
         require(mesh is plan.mesh, "the field lives where moved points are counted")
-        return cls(mesh=mesh, **cls.stated_settings(stated), offset=offset, covariates=covariates_of(stated))
+        return cls(mesh=mesh, **cls.stated_settings(stated), offset=offset)

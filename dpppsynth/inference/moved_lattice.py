@@ -13,7 +13,6 @@ from dpppsynth.inference.field_inference import opened_values
 from dpppsynth.inference.judged_inference import JudgedInference
 from dpppsynth.inference.moved_runs import MOST_VALUES
 from dpppsynth.models.moved_posterior import MovedLikelihood, in_blocks, moved_likelihood
-from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
 TINY = 1e-300
@@ -69,15 +68,7 @@ class MovedLattice:
 
 
 class LatticeInference(JudgedInference):
-    """Base of estimators by a field of a window, or by one of each level, behind counts of moved points.
-
-    Attributes
-    ----------
-    covariates : Design, optional
-        Public covariates at the mesh's vertices, with the same effects in all levels.
-    """
-
-    covariates: Design | None
+    """Base of estimators by a field of a window, or by one of each level, behind counts of moved points."""
 
     @cached_property
     def lattice(self) -> MovedLattice:

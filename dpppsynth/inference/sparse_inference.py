@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import DIGEST, offset_rows, offset_stated
 from dpppsynth.contract.statistic import mesh_words, require
-from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows, mention
+from dpppsynth.inference.covariate_inference import ENGINES, CovariateInference
 from dpppsynth.inference.field_inference import (
     EVEN,
     INTERCEPT_SD,
     NO_RANGE,
-    FieldInference,
     FitNotes,
     Posterior,
     apportion,
@@ -44,8 +43,6 @@ from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
-INFERENCES = "laplace", "nuts"
-ENGINES = ("nutpie", "pymc")
 # Unknowns of the largest field for NUTS, whose time grows faster than they do; draws per chain of every run, and steps
 # to find its pace; priors that are sampled at most, the likeliest, so that the time is known beforehand.
 MOST_SAMPLED, NUTS_DRAWS, NUTS_TUNE, MOST_RUNS = 12_000, 1000, 100, 3
@@ -59,16 +56,8 @@ CHECKED = 40
 BATCH = 64
 
 
-class SparseInference(FieldInference):
-    """Base of estimators by a field of sparse precision: priors weighed by evidence, Laplace approximation or NUTS.
-
-    Attributes
-    ----------
-    engine : {"nutpie", "pymc"}
-        Implementation of NUTS.
-    """
-
-    engine: str = "nutpie"
+class SparseInference(CovariateInference):
+    """Base of estimators by a field of sparse precision: priors weighed by evidence, Laplace approximation or NUTS."""
 
     @property
     def unknowns(self) -> int:
@@ -84,24 +73,14 @@ class SparseInference(FieldInference):
         return sampling_words(self.engine, runs, self.unknowns, SPARSE_PACE)
 
     def require_inference(self) -> None:
-        """Refuse unknown names, and NUTS on more unknowns of a field than it takes."""
+        super().require_inference()
         unknowns = self.unknowns
-        one_of("inference", self.inference, INFERENCES)
-        one_of("engine", self.engine, ENGINES)
         if self.inference == "nuts" and unknowns > MOST_SAMPLED:
             msg = (
                 f"inference: NUTS takes a field of {MOST_SAMPLED} unknowns at most, and this one has {unknowns}; take "
                 f"{mention('inference', repr('laplace'))}."
             )
             raise InputError(msg)
-
-    def to_dict(self) -> JsonObject:
-        stated = super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
-        return stated if self.inference == "nuts" else {name: stated[name] for name in stated if name != "engine"}
-
-    @classmethod
-    def stated_settings(cls, stated: JsonRead) -> dict[str, Any]:
-        return super().stated_settings({"engine": ENGINES[0], **stated})
 
     def average(
         self, fits: Mapping[int, SparsePosterior], likelihood: NoisyMasses, rng: np.random.Generator, say: Progress
@@ -389,9 +368,6 @@ class PrecisionInference(SparseInference):
         None in a release that was read from a folder, which states the digest alone: `release.infer(precision=...)`.
     offset : Offset, optional
         Public base intensity.
-    inference : {"laplace", "nuts"}
-    engine : {"nutpie", "pymc"}
-        Implementation of NUTS.
     digest : str
         SHA-256 of the matrix, found from it where there is one.
 
@@ -404,8 +380,6 @@ class PrecisionInference(SparseInference):
     mesh: Mesh
     precision: Any
     offset: Offset | None = None
-    inference: str = "laplace"
-    engine: str = "nutpie"
     digest: str = ""
     kind: ClassVar[str] = "precision"
     adjustable: ClassVar[frozenset[str]] = frozenset({"precision", "inference", "engine"})
@@ -484,7 +458,8 @@ class PrecisionInference(SparseInference):
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         digest = stated["precision"]
         require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the precision is a SHA-256")
-        return cls(plan.mesh, None, offset, stated["inference"], stated.get("engine", ENGINES[0]), digest)
+        way = {"inference": stated["inference"], "engine": stated.get("engine", ENGINES[0])}
+        return cls(plan.mesh, None, offset, digest, **way)
 
 
 def fingerprint(precision: "scipy.sparse.csc_array") -> str:

@@ -7,10 +7,8 @@ from typing import ClassVar, Self, cast
 import scipy
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import mesh_words
-from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows, instead
@@ -37,7 +35,6 @@ from dpppsynth.models.sparse_fields import (
 )
 from dpppsynth.models.sparse_posterior import kept_masses
 from dpppsynth.models.street_fields import StreetMatern, Ties, edge_numbers, require_few_meeting, street_ties
-from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
@@ -72,13 +69,6 @@ class StreetInference(AveragedInference):
         Standard deviation of the field of the plane.
     offset : Offset, optional
         Public base intensity.
-    inference : {"laplace", "nuts"}
-    engine : {"nutpie", "pymc"}
-        Implementation of NUTS.
-    even : bool
-        Whether an even field is one more prior; with covariates one that is even but for their effects.
-    covariates : Design, optional
-        Public covariates, averaged along each segment.
     """
 
     mesh: SegmentCells
@@ -89,10 +79,6 @@ class StreetInference(AveragedInference):
     detours: tuple[float, ...]
     sigma: float = MATERN_SIGMA
     offset: Offset | None = None
-    inference: str = "laplace"
-    engine: str = "nutpie"
-    even: bool = False
-    covariates: Design | None = None
     kind: ClassVar[str] = "streets"
     averaged: ClassVar[tuple[str, ...]] = ("ranges", "street_sigmas", "detours", "street_ranges")
     adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "inference", "engine", "even"})
@@ -115,7 +101,6 @@ class StreetInference(AveragedInference):
         if along := tuple(filter(None, self.street_ranges)):
             require_increasing("street_ranges", along, SHORTEST * longest, longest)
         require_increasing("sigma", (self.sigma,), SMALLEST_PARAMETER, LARGEST_PARAMETER)
-        flag("even", self.even)
         self.require_inference()
         require_few_unknowns(self.unknowns)
         require_few_meeting(self.mesh.domain)
@@ -216,8 +201,7 @@ class StreetInference(AveragedInference):
             ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
             ("along streets", along),
             ("inference", self.way),
-            *offset_rows(self.offset),
-            *covariate_rows(self.covariates),
+            *self.public_rows(),
         ]
 
     def public_numbers(self) -> JsonObject:
@@ -238,5 +222,4 @@ class StreetInference(AveragedInference):
             plane=tuple(stated["plane"]),
             **cls.stated_settings(stated),
             offset=offset,
-            covariates=covariates_of(stated),
         )

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import flag
@@ -130,11 +129,6 @@ class MarkedInference(GridInference, AveragedInference):
         Of the curves of times, in their unit; 0 where there are none.
     sigma : float
         Standard deviation of the field of places that all types share.
-    inference : {"laplace", "nuts"}
-    engine : {"nutpie", "pymc"}
-        Implementation of NUTS.
-    covariates : Design, optional
-        Public covariates at the vertices in space, with the same effects at all times.
     lattice : (int, int), optional
         Nodes along x and y of the B-splines over the domain's box of which fields of places are made
         (`SplineLattice`); without it their unknowns are the values at the mesh's vertices.
@@ -149,9 +143,6 @@ class MarkedInference(GridInference, AveragedInference):
     togethers: tuple[float, ...]
     time_range: float
     sigma: float = MATERN_SIGMA
-    inference: str = "laplace"
-    engine: str = "nutpie"
-    covariates: Design | None = None
     lattice: tuple[int, int] | None = None
     by_type: bool = False
     kind: ClassVar[str] = "marks"
@@ -292,8 +283,7 @@ class MarkedInference(GridInference, AveragedInference):
             parts.append(f"each type's own part {_listed(self.owns)} of it")
         if self.grid.shape[1] > 1:
             parts.append(f"times {_listed(self.time_sigmas)}, places with times of their own {_listed(self.togethers)}")
-        public = [*offset_rows(self.offset), *covariate_rows(self.covariates)]
-        return [*rows[:1], *([("beside it", "; ".join(parts))] if parts else []), *rows[1:], *public]
+        return [*rows[:1], *([("beside it", "; ".join(parts))] if parts else []), *rows[1:], *self.public_rows()]
 
     def public_numbers(self) -> JsonObject:
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in self.averaged}}
@@ -305,7 +295,6 @@ class MarkedInference(GridInference, AveragedInference):
         return cls(
             grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks, offset),
             **cls.stated_settings(stated),
-            covariates=covariates_of(stated),
             lattice=field_nodes(marked.mesh, marked.marks),
         )
 

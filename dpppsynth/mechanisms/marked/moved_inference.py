@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, cast
 
 from dpppsynth.contract.additive_noise import LatticeStatistic
-from dpppsynth.contract.estimator import covariates_of
 from dpppsynth.contract.statistic import mesh_words, require
 from dpppsynth.core.types import JsonRead
 from dpppsynth.core.wording import Rows
@@ -18,7 +17,6 @@ from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.level_fields import LevelField
 from dpppsynth.models.moved_posterior import LevelChannel, MovedLikelihood, Place
 from dpppsynth.models.spectral_fields import SpectralField
-from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.marked_offset import AnyOffset
 
 
@@ -36,13 +34,6 @@ class MarkedMovesInference(MovedLevels, LatticeInference):
         Standard deviations, as in `MovedInference`.
     owns, togethers : tuples of float
         Shares of the variance that each type has to itself, and that change with the time. Priors are all combinations.
-    inference : {"laplace", "nuts"}
-    engine : {"nutpie", "pymc"}
-        Implementation of NUTS.
-    even : bool
-        Whether fields that are even, but for effects of covariates, are one more prior.
-    covariates : Design, optional
-        Public covariates at the vertices in space, with the same effects for all types and times.
 
     Raises
     ------
@@ -56,10 +47,6 @@ class MarkedMovesInference(MovedLevels, LatticeInference):
     details: tuple[float, ...]
     owns: tuple[float, ...]
     togethers: tuple[float, ...]
-    inference: str = "laplace"
-    engine: str = "nutpie"
-    even: bool = True
-    covariates: Design | None = None
     kind: ClassVar[str] = "marked-moves"
     combining: ClassVar[tuple[str, ...]] = ("ranges", "sigmas", "details", "owns", "togethers")
     adjustable: ClassVar[frozenset[str]] = frozenset({*combining, "inference", "engine", "even"})
@@ -101,6 +88,4 @@ class MarkedMovesInference(MovedLevels, LatticeInference):
         marked = cast(MarkedMoves, plan)
         mesh = field_mesh(stated["mesh"], marked.mesh)
         require(mesh is marked.mesh, "the field lives where moved points are counted")
-        return cls(
-            grid=MarkedMesh(mesh, marked.marks, offset), **cls.stated_settings(stated), covariates=covariates_of(stated)
-        )
+        return cls(grid=MarkedMesh(mesh, marked.marks, offset), **cls.stated_settings(stated))

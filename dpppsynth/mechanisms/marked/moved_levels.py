@@ -7,9 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic
-from dpppsynth.contract.estimator import covariate_rows, offset_rows
 from dpppsynth.contract.statistic import require
-from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
@@ -47,13 +45,11 @@ class MovedLevels(GridInference, JudgedInference):
         independent, and up to 2, where pairs attract or repel each other as their points do; 0 alone for a single type.
     togethers : tuple of float
         Shares of the variance that change with the time; 0 alone without times.
-    inference : {"laplace", "nuts"}
     """
 
     combining: ClassVar[tuple[str, ...]]
     owns: tuple[float, ...]
     togethers: tuple[float, ...]
-    inference: str
 
     def require_shares(self) -> None:
         """Refuse shares that make no sense for the marks, or more kinds of points than can be inferred; InputError."""
@@ -67,7 +63,6 @@ class MovedLevels(GridInference, JudgedInference):
         require_increasing("owns", self.owns, 0.0, 2.0 if types > 1 else 0.0)
         require_increasing("togethers", self.togethers, 0.0, 1.0 if hats > 1 else 0.0)
         self.require_inference()
-        flag("even", self.even)
         for name in self.combining:
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         for each in self.measure.reshape(types * hats, -1):
@@ -135,7 +130,7 @@ class MovedLevels(GridInference, JudgedInference):
         # NUTS states its own time.
         takes: Rows = [] if self.inference == "nuts" else [("takes", f"some {self._seconds} s of processor time")]
         rows += [("inference", self.way), *takes]
-        return [*rows, *offset_rows(self.offset), *covariate_rows(self.covariates)]
+        return [*rows, *self.public_rows()]
 
     @property
     def _seconds(self) -> int:

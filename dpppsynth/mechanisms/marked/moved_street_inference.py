@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import ClassVar, Self, cast
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import covariates_of
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import mesh_words, require
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -22,7 +21,6 @@ from dpppsynth.models.moved_posterior import MovedLikelihood, Place
 from dpppsynth.models.recipes import mesh_from_recipe, segments
 from dpppsynth.models.sparse_fields import constant
 from dpppsynth.models.whitened_fields import WhitenedField
-from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.marked_offset import AnyOffset
 
 
@@ -40,13 +38,6 @@ class MarkedStreetMovesInference(MovedLevels):
         As in `StreetInference`.
     owns, togethers : tuples of float
         Shares of the variance that each type has to itself, and that change with the time. Priors are all combinations.
-    inference : {"laplace", "nuts"}
-    engine : {"nutpie", "pymc"}
-        Implementation of NUTS.
-    even : bool
-        Whether fields that are even, but for effects of covariates, are one more prior.
-    covariates : Design, optional
-        Public covariates, averaged along each segment, with the same effects for all types and times.
 
     Raises
     ------
@@ -63,10 +54,6 @@ class MarkedStreetMovesInference(MovedLevels):
     owns: tuple[float, ...]
     togethers: tuple[float, ...]
     sigma: float = MATERN_SIGMA
-    inference: str = "laplace"
-    engine: str = "nutpie"
-    even: bool = True
-    covariates: Design | None = None
     kind: ClassVar[str] = "marked-moved-streets"
     combining: ClassVar[tuple[str, ...]] = (*StreetInference.averaged, "owns", "togethers")
     adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *combining, "inference", "engine", "even"})
@@ -132,5 +119,4 @@ class MarkedStreetMovesInference(MovedLevels):
             grid=MarkedMesh(cells, cast(MarkedMoves, plan).marks, offset),
             plane=tuple(stated["plane"]),
             **cls.stated_settings(stated),
-            covariates=covariates_of(stated),
         )

@@ -332,6 +332,7 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
             ranges=planar_rules.moved_ranges(mesh, scale),
             sigmas=tuple(sorted({*planar_rules.MOVED_SIGMAS, *smaller})),
             details=planar_rules.MOVED_DETAILS,
+            even=True,
             covariates=None if self.covariates is None else self.covariates.on(mesh, offset),
             **shares,
         )
@@ -345,6 +346,7 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
             MarkedMesh(cells, self.marks, offset),
             network_rules.street_plane(network),
             **network_rules.moved_street_lists(network),
+            even=True,
             covariates=None if self.covariates is None else self.covariates.on(cells, offset),
             **shares,
         )
