@@ -11,7 +11,7 @@ from dpppsynth.spatial.mesh import Floats, Ints
 
 # Seconds of a run on two idle cores at so many unknowns, and the power of their number with which these grow: fields of
 # sparse precision, whitened by a sparse factor, and dense ones.
-SPARSE_PACE, DENSE_PACE = (20.0, 2000, 1.3), (15.0, 1000, 1.5)
+SPARSE_PACE, DENSE_PACE = (25.0, 2000, 1.1), (15.0, 1000, 1.5)
 # Seconds that NUTS takes at most where nobody asks for it.
 MOST_SECONDS = 120.0
 # Runs that fail their diagnostics are tried again with shorter steps: least rates of accepted ones.
