@@ -14,14 +14,17 @@ noise, of the points that were drawn and of the hot spots. Bias is called within
 that of the truth itself, with factors averaged over the privacy radius on the map: of what no field of the plane sees.
 
 Sets of a folder are those of marks.py. K of a set is that of its points themselves, across types that of the two with
-most points, and the standard deviation that between draws of the noise.
+most points, and the standard deviation that between draws of the noise. Its limit is tents on the mesh of epsilon 1
+with no noise to speak of.
 
+    OMP_NUM_THREADS=1 python benchmarks/marked_k.py --kept k.jsonl --out docs/results/marked_k.md
     OMP_NUM_THREADS=1 python benchmarks/marked_k.py --kept k.jsonl --data sets --out docs/results/marked_k.md
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +61,10 @@ def columns(source: str) -> list[str]:
 
 
 HEADS = ("domain", "eps", "released", "originals", *columns("released"), *columns("draws"))
+SET_HEADS = ("set", *(head for head in HEADS[1:] if "by " not in head))
+# A budget that leaves no noise to speak of; budgets and mechanisms of sets.
+NOISELESS = 1000.0
+SET_WAYS = ((1.0, "tents"), (NOISELESS, "tents"), (1.0, "moved"), (10.0, "moved"))
 
 
 @dataclass(frozen=True)
@@ -168,24 +175,28 @@ def ratios(name: str, epsilon: float, way: str, seed: int) -> list[Any]:
     return [(mean(release.sample(PATTERNS, seed, source=each)) / true).tolist() for each in SOURCES]
 
 
-def of_set(pattern: dps.PointPattern, epsilon: float, seed: int) -> list[Any]:
+def of_set(pattern: dps.PointPattern, epsilon: float, way: str, seed: int) -> list[Any]:
     """The same of a set of points with types, whose own K is the truth; across the two types with most points."""
     values, counts = np.unique(pattern.marks["type"], return_counts=True)
     two = tuple(map(str, values[np.argsort(-counts)[:2]]))
     marks, alpha = dps.Marks(dps.Types("type", values.tolist())), SET_ALPHA * pattern.domain.extent
     near = AlphaNeighbours(alpha, types="public")
-    release = dps.MarkedSynthesizer(epsilon, marks=marks, relation=near).release(pattern, seed)
+    settings = dps.MarkedSynthesizer(epsilon, marks=marks, relation=near, mechanism=way)
+    if epsilon == NOISELESS:
+        noisy = replace(settings, epsilon=1.0).plan(pattern.domain, n=len(pattern))
+        settings = replace(settings, mesh=noisy.statistic.mesh)
+    release = settings.release(pattern, seed)
     true = functions(pattern, two, "type")
     patterns = (release.sample(PATTERNS, seed, source=each) for each in SOURCES)
-    return [release.mechanism, *((mean(each, functions, two, "type") / true).tolist() for each in patterns)]
+    return [(mean(each, functions, two, "type") / true).tolist() for each in patterns]
 
 
-def row_of(name: str, epsilon: float, way: str, found: np.ndarray) -> list[str]:
+def row_of(name: str, epsilon: float, way: str, found: np.ndarray, heads: Sequence[str] = HEADS) -> list[str]:
     """A row of (originals, sources, functions, distances) ratios, with standard deviations."""
     cells = {"originals": f"{len(found)}"}
     for source, each in zip(SOURCES, np.moveaxis(found, 1, 0), strict=False):
         cells.update(zip(columns(source), shown(each), strict=False))
-    row = [name, f"{epsilon:g}" if epsilon else "", way, *(cells.get(head, "") for head in HEADS[3:])]
+    row = [name, f"{epsilon:g}" if epsilon else "", way, *(cells.get(head, "") for head in heads[3:])]
     print(*row, sep=" | ", flush=True)
     return row
 
@@ -206,7 +217,7 @@ def ways(domain: Domain) -> list[tuple[float, str, int]]:
     return [*found, (1.0, "places alone", 1), (10.0, "moved", 4), (10.0, "places alone", 4)]
 
 
-def table_rows(kept: Kept, originals: int, names: Iterable[str], data: Path | None) -> list[list[str]]:
+def table_rows(kept: Kept, originals: int, names: Iterable[str]) -> list[list[str]]:
     rows = []
     for name in names:
         found = {}
@@ -220,24 +231,30 @@ def table_rows(kept: Kept, originals: int, names: Iterable[str], data: Path | No
             marked, bare = found[epsilon, way], found[epsilon, "places alone"]
             less = marked[:, :, :1] - bare[: len(marked)]
             rows.append(row_of(name, epsilon, "marked less plain", less))
-    for name, pattern in sets(data) if data else ():
-        for epsilon, count in ((1.0, -(-originals // 2)), (10.0, 1)):
-            seeds = range(1, count + 1)
-            told = [kept.get((name, epsilon, "", k), partial(of_set, pattern, epsilon, k)) for k in seeds]
-            way = told[0][0].removeprefix("marked-")
-            rows.append(row_of(name, epsilon, way, np.array([each[1:-1] for each in told])))
+    return rows
+
+
+def set_rows(kept: Kept, draws: int, data: Path) -> list[list[str]]:
+    rows = []
+    for (name, pattern), (epsilon, way) in product(sets(data), SET_WAYS):
+        key, seeds = (name, epsilon, way), range(1, draws + 1)
+        told = [kept.get((*key, k), partial(of_set, pattern, epsilon, way, k))[:-1] for k in seeds]
+        rows.append(row_of(*key, np.array(told), SET_HEADS))
     return rows
 
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--originals", type=int, default=3, help="of each row; of slow ones a half or a quarter")
+    parser.add_argument("--originals", type=int, default=3, help="or draws, of each row; of slow ones a part")
     parser.add_argument("--only", choices=tuple(DOMAINS), help="one domain, printed and not written")
-    parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz with types")
+    parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz with types: their table alone")
     parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
     args = parser.parse_args()
+    if args.data:
+        fill(args.out, "sets", table(SET_HEADS, set_rows(Kept(args.kept), args.originals, args.data)))
+        return
     names = [args.only] if args.only else [*DOMAINS]
-    rows = table_rows(Kept(args.kept), args.originals, names, args.data)
+    rows = table_rows(Kept(args.kept), args.originals, names)
     fill(None if args.only else args.out, "k", table(HEADS, rows))
 
 
