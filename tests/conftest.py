@@ -3,6 +3,7 @@
 By name: the marks of pytest-xdist 3.8 for groups travel in the names of tests, where pytest 9.2 has no room for them.
 """
 
+import functools
 import gc
 import importlib
 import os
@@ -41,10 +42,12 @@ KEPT = dict.fromkeys(
         "test_clusters.py",
         "test_effects_of_covariates.py",
         "test_even_field.py",
+        "test_export.py",
         "test_field_estimate.py",
         "test_fuzz_readers.py",
         "test_guides.py",
         "test_inference_after_statistic.py",
+        "test_intensity_files.py",
         "test_leaks.py",
         "test_ledger_points.py",
         "test_ledger_release.py",
@@ -56,6 +59,8 @@ KEPT = dict.fromkeys(
         "test_report_browser.py",
         "test_report_html.py",
         "test_resume.py",
+        "test_sigmas_of_risk.py",
+        "test_sparse_prior.py",
         "test_strata.py",
         "test_street_cells.py",
         "test_synthesizers.py",
@@ -88,6 +93,17 @@ FEW_TRIALS = {
     "test_posterior_draws.py",
     "test_public_refusals.py",
     "test_rehearsal.py",
+}
+
+# Where plans are put to hundreds of runs each: OpenDP takes longer to confirm a scale than to draw.
+AUDITS = {
+    "test_audit_mechanisms.py",
+    "test_audit_releases.py",
+    "test_auditing.py",
+    "test_field_statistic.py",
+    "test_heatmap_audit.py",
+    "test_marked_release.py",
+    "test_pair_sums_release.py",
 }
 
 
@@ -165,12 +181,16 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture(scope="module", autouse=True)
 def quick(request):
-    """Few draws, attempts and pixels, in the files named above."""
+    """Few draws, attempts and pixels, and noise of a scale made once, in the files named above."""
     name = request.path.name
     with pytest.MonkeyPatch.context() as patch:
         if name in KEPT:
             patch.setattr("dpppsynth.inference.lgcp_inference.KEPT_DRAWS", KEPT[name])
             patch.setattr("dpppsynth.inference.sparse_inference.MOST_DRAWS", KEPT[name])
+        if name in AUDITS:
+            for kind in ("OpenDPLaplace", "OpenDPGaussian"):
+                made = getattr(importlib.import_module("dpppsynth.privacy.noise"), kind)
+                patch.setattr(f"dpppsynth.privacy.noise.{kind}", functools.cache(made))
         if name in FEW_TRIALS:
             patch.setattr("dpppsynth.mechanisms.lgcp.draws.TRIALS", 100)
         if name in FEW_PIXELS:

@@ -152,7 +152,7 @@ class TestEffects:
 
     @pytest.mark.slow
     def test_where_n_is_secret(self):
-        settings = LGCPSynthesizer(2.0, relation=AddRemove(), covariates=BOTH)
+        settings = LGCPSynthesizer(2.0, relation=AddRemove(), mesh=MESH, covariates=BOTH)
         found = settings.release(pattern(2000), 3, expected_n=2000)
         drawn = found.effects["distance east"]
         assert abs(drawn.mean() - EAST) < 5 * drawn.std() + 0.02

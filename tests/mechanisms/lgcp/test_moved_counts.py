@@ -391,11 +391,6 @@ class TestAudit:
         made = far_target(n=3)
         assert audit(replace(made, run=QuarterOfTheNoise(made.run.plan)), trials=500).violated
 
-    @pytest.mark.slow
-    def test_finds_half_of_the_noise(self):
-        made = far_target(n=3)
-        assert audit(replace(made, run=HalfTheNoise(made.run.plan)), trials=3000).violated
-
     @pytest.mark.parametrize("k", [1, 3])
     def test_the_ratio_of_a_person_alone_is_exact(self, k):
         relation = AlphaNeighbours(300.0, max_points_per_person=k)
