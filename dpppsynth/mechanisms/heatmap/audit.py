@@ -32,12 +32,12 @@ from dpppsynth.mechanisms.heatmap.audit_statistics import (
     CellRatio,
     Extremes,
     LevelRatios,
-    LevelTotals,
     LookedAt,
     PyramidRatio,
     SharedNoise,
     branches,
     level_masses,
+    level_totals,
     parents_of,
 )
 from dpppsynth.mechanisms.heatmap.bound import PUBLISHED, start_level
@@ -79,7 +79,7 @@ class HeatmapAudit(StatisticAudit):
             *self._of_levels(pair),
             AuditStatistic("shared noise", SharedNoise.at(plan, pair), learned=True, alone=True),
             AuditStatistic("extremes", Extremes.at(plan, pair), learned=True, alone=True),
-            AuditStatistic("total", LevelTotals(plan), learned=True, alone=True),
+            AuditStatistic("total", partial(level_totals, plan), learned=True, alone=True),
             *one_by_one(sum(plan.layout)),
         )
 

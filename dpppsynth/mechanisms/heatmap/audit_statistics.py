@@ -159,17 +159,11 @@ class LookedAt(OfBranch):
         return np.array([len(at) for _, at, _ in self.seen(released)])
 
 
-@dataclass(frozen=True, eq=False)
-class LevelTotals:
-    """Sum of all noised masses of each level, in persons; the number of persons is secret."""
-
-    plan: HeatmapStatistic
-
-    def __call__(self, released: Any) -> Floats:
-        """(levels,) numbers."""
-        ends = np.cumsum(self.plan.layout)
-        sums = np.add.reduceat(released.lattice, np.concatenate([[0], ends[:-1]]))
-        return np.asarray(sums * 2.0**-self.plan.bits, dtype=np.float64)
+def level_totals(plan: HeatmapStatistic, released: Any) -> Floats:
+    """(levels,) sum of all noised masses of each level, in persons; the number of persons is secret."""
+    ends = np.cumsum(plan.layout)
+    sums = np.add.reduceat(released.lattice, np.concatenate([[0], ends[:-1]]))
+    return np.asarray(sums * 2.0**-plan.bits, dtype=np.float64)
 
 
 def parents_of(cells: Ints, level: int, step: int = 1) -> Ints:

@@ -10,6 +10,7 @@ tell by chance alone. Statistics of all reports do not depend on their order.
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from dpppsynth.contract.audits.neighbouring_pairs import uniform_places
 from dpppsynth.contract.audits.statistic_audit import AuditRun, Margin, More, StatisticAudit
 from dpppsynth.contract.audits.statistics import MOST_NUMBERS
 from dpppsynth.contract.audits.target import AuditStatistic, Target
-from dpppsynth.mechanisms.local.audit_clients import ClientAudit, CountedReports, ReportRatio, Respond
+from dpppsynth.mechanisms.local.audit_clients import ClientAudit, Respond, counted_reports, report_ratio
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic
 from dpppsynth.mechanisms.local.randomizers.oracles import oracle
@@ -97,26 +98,20 @@ def log_tails(counts: Ints, n: int, chances: Floats) -> Floats:
 MOST_SHUFFLED = 500
 
 
-@dataclass(frozen=True, eq=False)
-class OwnReport:
-    """Features of the client's own report, which only the shuffler sees by itself."""
-
-    features: Callable[[Any], ArrayLike]
-
-    def __call__(self, reports: Any) -> ArrayLike:
-        """Features of the first of the reports (m, columns)."""
-        return self.features(np.atleast_2d(reports)[:1])
+def of_own_report(features: Callable[[Any], ArrayLike], reports: Any) -> ArrayLike:
+    """Features of the first of the reports (m, columns), the client's own, which only the shuffler sees by itself."""
+    return features(np.atleast_2d(reports)[:1])
 
 
 def among_others(target: Target, clients: Randomizer, statement: ShuffledPrivacy) -> Target:
     """Audit of one report alone, and of the shuffled guarantee for that report among other persons' reports."""
     first, second = target.pair
     other = next((value for value in range(clients.inputs) if value not in (first, second)), second)
-    own = tuple(replace(each, features=OwnReport(each.features)) for each in target.statistics)
+    own = tuple(replace(each, features=partial(of_own_report, each.features)) for each in target.statistics)
     claim = ApproximateDP(statement.epsilon, statement.delta)
-    mixed = [AuditStatistic("likelihood ratio, shuffled", ReportRatio(clients, target.pair), claimed=claim)]
+    mixed = [AuditStatistic("likelihood ratio, shuffled", partial(report_ratio, clients, target.pair), claimed=claim)]
     if 1 < clients.size <= MOST_NUMBERS:
-        mixed.append(AuditStatistic("counts, shuffled", CountedReports(clients), learned=True, claimed=claim))
+        mixed.append(AuditStatistic("counts, shuffled", partial(counted_reports, clients), learned=True, claimed=claim))
     run = Respond(clients, other, statement.reports - 1)
     return replace(target, run=run, statistics=(*own, *mixed))
 

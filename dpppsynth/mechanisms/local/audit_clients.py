@@ -48,55 +48,34 @@ class Respond:
         return self.randomizer.draw(np.array([value] + [self.other] * self.others), generator())
 
 
-@dataclass(frozen=True, eq=False)
-class ReportRatio:
-    """Log-likelihood ratio of two values, given the report of a client, or several where a faulty one sends more.
+def report_ratio(randomizer: Law, values: Values, reports: Any) -> float:
+    """Log-likelihood ratio of two values, given the reports (k, columns) of a client, more than one of a faulty one.
 
-    Reports that no client is meant to send tell nothing here; `Numbers` and `Bits` look at them as they are.
+    Reports that no client is meant to send tell nothing here; `numbers` and `bits` look at them as they are.
     """
-
-    randomizer: Law
-    values: Values
-
-    def __call__(self, reports: Any) -> float:
-        """Sum over the reports (k, columns)."""
-        try:
-            return float(self.randomizer.log_ratio(np.atleast_2d(reports), *self.values).sum())
-        except InputError:
-            return 0.0
+    try:
+        return float(randomizer.log_ratio(np.atleast_2d(reports), *values).sum())
+    except InputError:
+        return 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class CountedReports:
-    """The aggregator's counts of one client's reports; nothing where it refuses them."""
-
-    randomizer: Law
-
-    def __call__(self, reports: Any) -> Ints:
-        """(size,) counts."""
-        try:
-            return self.randomizer.count(np.atleast_2d(reports))
-        except InputError:
-            return np.zeros(self.randomizer.size, dtype=np.int64)
+def counted_reports(randomizer: Law, reports: Any) -> Ints:
+    """(size,) the aggregator's counts of one client's reports; nothing where it refuses them."""
+    try:
+        return np.asarray(randomizer.count(np.atleast_2d(reports)))
+    except InputError:
+        return np.zeros(randomizer.size, dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """The integers of reports, uninterpreted: seeds, words, cells that no client should send."""
-
-    def __call__(self, reports: Any) -> Floats:
-        """(columns,) sums over the reports (k, columns)."""
-        return np.atleast_2d(reports).sum(axis=0, dtype=np.float64)
+def numbers(reports: Any) -> Floats:
+    """(columns,) sums of the integers of reports (k, columns): seeds, words, cells that no client should send."""
+    return np.atleast_2d(reports).sum(axis=0, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class Bits:
-    """Every bit of the first integers of reports, as a leak may show only in the last bit of a seed."""
-
-    def __call__(self, reports: Any) -> Ints:
-        """(m,) sums over the reports (k, columns)."""
-        rows = np.ascontiguousarray(np.atleast_2d(reports)[:, : MOST_NUMBERS // BITS], dtype="<i8")
-        return np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+def bits(reports: Any) -> Ints:
+    """(m,) sums of every bit of the first integers of reports, as a leak may show only in the last bit of a seed."""
+    rows = np.ascontiguousarray(np.atleast_2d(reports)[:, : MOST_NUMBERS // BITS], dtype="<i8")
+    return np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,19 +185,19 @@ class ClientAudit:
 
     def statistics(self, values: Values) -> tuple[AuditStatistic, ...]:
         """Likelihood ratio, counts, integers and bits of the report."""
-        ratio = AuditStatistic("likelihood ratio", ReportRatio(self.randomizer, values))
-        numbers = (
-            AuditStatistic("numbers", Numbers(), learned=True),
-            AuditStatistic("one bit", Bits(), learned=True, alone=True),
+        ratio = AuditStatistic("likelihood ratio", partial(report_ratio, self.randomizer, values))
+        plain = (
+            AuditStatistic("numbers", numbers, learned=True),
+            AuditStatistic("one bit", bits, learned=True, alone=True),
         )
         if not 1 < self.randomizer.size <= MOST_NUMBERS:
-            return ratio, *numbers
-        counted = CountedReports(self.randomizer)
+            return ratio, *plain
+        counted = partial(counted_reports, self.randomizer)
         counts = (
             AuditStatistic("counts", counted, learned=True),
             AuditStatistic("one count", counted, learned=True, alone=True),
         )
-        return ratio, *counts, *numbers
+        return ratio, *counts, *plain
 
 
 def cell_distance(randomizer: Law, values: Values) -> float:

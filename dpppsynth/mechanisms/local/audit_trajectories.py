@@ -7,6 +7,7 @@ is missing, and there are as many as there can be. Reports are independent, so t
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dpppsynth.contract.audits.target import AuditStatistic, Scores, Target, req
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.local.audit_clients import BITS, COUNT, SEED, Bits, CountedReports, held_to, with_epsilon
+from dpppsynth.mechanisms.local.audit_clients import BITS, COUNT, SEED, bits, counted_reports, held_to, with_epsilon
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw, RoundPart
@@ -32,19 +33,13 @@ Rounds = tuple[RoundLaw, RoundLaw]
 Sent = Mapping[str, Ints]
 
 
-@dataclass(frozen=True, eq=False)
-class Transcript:
-    """The reports of one client in both rounds, drawn with secret randomness of its own on every run."""
-
-    rounds: Rounds
-
-    def __call__(self, walk: GridTrajectories) -> Sent:
-        """(times, words) reports by part."""
-        sent: dict[str, Ints] = {}
-        for law in self.rounds:
-            values = np.concatenate(list(law.about(walk).values()), axis=1)
-            sent |= law.words(law.draw(values, generator()))
-        return sent
+def transcript(rounds: Rounds, walk: GridTrajectories) -> Sent:
+    """(times, words) reports by part of one client in both rounds, drawn with secret randomness of its own."""
+    sent: dict[str, Ints] = {}
+    for law in rounds:
+        values = np.concatenate(list(law.about(walk).values()), axis=1)
+        sent |= law.words(law.draw(values, generator()))
+    return sent
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,80 +69,46 @@ class Differing:
         return float(sum(parts))
 
 
-@dataclass(frozen=True, eq=False)
-class TranscriptRatio:
+def part_ratios(parts: tuple[Differing, ...], sent: Sent) -> Floats:
+    """(k,) log-likelihood ratio of each part alone, since the noise of hundreds of reports hides a leak in one."""
+    return np.array([part.ratio(sent) for part in parts])
+
+
+def transcript_ratio(parts: tuple[Differing, ...], sent: Sent) -> float:
     """Log-likelihood ratio of two trajectories, given all that a client sent."""
-
-    parts: tuple[Differing, ...]
-
-    def __call__(self, sent: Sent) -> float:
-        """Sum over all reports."""
-        return sum(part.ratio(sent) for part in self.parts)
+    return float(part_ratios(parts, sent).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class PartRatios:
-    """Log-likelihood ratio of each part alone, since the noise of hundreds of reports hides a leak in one."""
-
-    parts: tuple[Differing, ...]
-
-    def __call__(self, sent: Sent) -> Floats:
-        """(k,) sums over the reports of each part."""
-        return np.array([part.ratio(sent) for part in self.parts])
+def transcript_counts(places: tuple[tuple[RoundPart, Ints], ...], sent: Sent) -> Ints:
+    """(size,) the aggregator's counts of a whole transcript, at some values of each part; 0 where it refuses."""
+    counts = [counted_reports(part.randomizer, _rows(sent, part.name, part.randomizer)) for part, _ in places]
+    return np.concatenate([each[values] for each, (_, values) in zip(counts, places, strict=True)])
 
 
-@dataclass(frozen=True, eq=False)
-class TranscriptCounts:
-    """The aggregator's counts of a client's whole transcript, at some values of each part; 0 where it refuses."""
-
-    places: tuple[tuple[RoundPart, Ints], ...]
-
-    def __call__(self, sent: Sent) -> Ints:
-        """(size,) counts of all parts."""
-        return np.concatenate(
-            [
-                CountedReports(part.randomizer)(_rows(sent, part.name, part.randomizer))[values]
-                for part, values in self.places
-            ]
-        )
+def transcript_form(parts: tuple[RoundPart, ...], sent: Sent) -> Ints:
+    """(m,) format of a transcript: number of reports of each part, and the bits of their first and last words."""
+    most = MOST_NUMBERS // BITS // len(parts)
+    seen = []
+    for part in parts:
+        rows = _rows(sent, part.name, part.randomizer)
+        width = rows.shape[1]
+        seen += [np.array([len(rows)]), bits(rows[:, np.unique([*range(width)[: most - 1], width - 1])])]
+    return np.concatenate(seen)
 
 
-@dataclass(frozen=True, eq=False)
-class TranscriptForm:
-    """Format of a transcript: number of reports of each part, and the bits of their first and last words."""
+def larger_shares(parts: tuple[Differing, ...], factor: float) -> Scores:
+    """Scores (N,), (N,) for either trajectory of clients with an epsilon larger by a factor than the claim.
 
-    parts: tuple[RoundPart, ...]
-
-    def __call__(self, sent: Sent) -> Ints:
-        """(m,) numbers."""
-        most = MOST_NUMBERS // BITS // len(self.parts)
-        seen = []
-        for part in self.parts:
-            rows = _rows(sent, part.name, part.randomizer)
-            width = rows.shape[1]
-            seen += [np.array([len(rows)]), Bits()(rows[:, np.unique([*range(width)[: most - 1], width - 1])])]
-        return np.concatenate(seen)
-
-
-@dataclass(frozen=True, eq=False)
-class LargerShares:
-    """Clients whose reports have a larger epsilon than they claim, by the likelihood ratio of the claim.
-
-    Two bits decide a unary report's ratio: that of the own value, set with probability p, and that of the other one,
-    set with probability q.
+    They are the likelihood ratio of the claim. Two bits decide a unary report's: that of the own value, set with
+    probability p, and that of the other one, set with probability q.
     """
-
-    parts: tuple[Differing, ...]
-
-    def __call__(self, factor: float) -> Scores:
-        """Scores (N,), (N,) for either trajectory."""
-        rng, scores = np.random.default_rng(SEED), np.zeros((2, COUNT))
-        for part in self.parts:
-            faulty, times = with_epsilon(part.randomizer, factor), len(part.first)
-            p, q = float(part.randomizer.p), float(part.randomizer.q)
-            set_bits = rng.binomial(times, [[[float(faulty.p)], [float(faulty.q)]]] * 2, (2, 2, COUNT))
-            scores += math.log(p * (1 - q) / (q * (1 - p))) * (set_bits[:, 0] - set_bits[:, 1])
-        return scores[0], -scores[1]
+    rng, scores = np.random.default_rng(SEED), np.zeros((2, COUNT))
+    for part in parts:
+        faulty, times = with_epsilon(part.randomizer, factor), len(part.first)
+        p, q = float(part.randomizer.p), float(part.randomizer.q)
+        set_bits = rng.binomial(times, [[[float(faulty.p)], [float(faulty.q)]]] * 2, (2, 2, COUNT))
+        scores += math.log(p * (1 - q) / (q * (1 - p))) * (set_bits[:, 0] - set_bits[:, 1])
+    return scores[0], -scores[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +134,7 @@ class TrajectoriesAudit(StatisticAudit):
         parts = tuple(_differing(rounds, walks))
         spent = float(first.total + rounds[1].total)
         return Target(
-            run=Transcript(rounds),
+            run=partial(transcript, rounds),
             pair=walks,
             claimed=PureDP(held_to(spent, claim)),
             statistics=(*_statistics(rounds, walks, parts), *named(statistics)),
@@ -181,7 +142,7 @@ class TrajectoriesAudit(StatisticAudit):
                 "trajectories: all reports of one client with one or the other of two, of up to "
                 f"{plan.max_length} cells"
             ),
-            weakened=LargerShares(parts),
+            weakened=partial(larger_shares, parts),
             alike=not parts,
         )
 
@@ -205,11 +166,11 @@ def _differing(rounds: Rounds, walks: Walks) -> Iterable[Differing]:
 
 
 def _statistics(rounds: Rounds, walks: Walks, parts: tuple[Differing, ...]) -> tuple[AuditStatistic, ...]:
-    counted = TranscriptCounts(_looked_at(rounds, walks))
-    form = TranscriptForm(tuple(part for each in rounds for part in each.parts))
+    counted = partial(transcript_counts, _looked_at(rounds, walks))
+    form = partial(transcript_form, tuple(part for each in rounds for part in each.parts))
     return (
-        AuditStatistic("likelihood ratio", TranscriptRatio(parts)),
-        *((AuditStatistic("ratio of a part", PartRatios(parts), learned=True, alone=True),) if parts else ()),
+        AuditStatistic("likelihood ratio", partial(transcript_ratio, parts)),
+        *((AuditStatistic("ratio of a part", partial(part_ratios, parts), learned=True, alone=True),) if parts else ()),
         AuditStatistic("counts", counted, learned=True),
         AuditStatistic("one count", counted, learned=True, alone=True),
         AuditStatistic("numbers and bits", form, learned=True),
