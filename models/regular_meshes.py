@@ -168,12 +168,7 @@ def regular_grid(bounds: Bounds, nx: int, ny: int, kind: str) -> tuple[Floats, I
 
 
 def settle_shape(bounds: Bounds, unit: str, spacing: float | None, shape: tuple[int, int] | None) -> tuple[int, int]:
-    """Vertices along x and y of a grid over the box, from its smallest side or as given.
-
-    Raises
-    ------
-    InputError
-    """
+    """Vertices along x and y of a grid over the box, from its smallest side or as given; InputError."""
     if (spacing is None) == (shape is None):
         msg = "mesh: give either `spacing` or `shape`, not both and not neither."
         raise InputError(msg)

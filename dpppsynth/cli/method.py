@@ -54,12 +54,7 @@ def short_forms(known: Iterable[Offer]) -> dict[str, str]:
 
 
 def resolve_mechanism(method: str | None, name: str | None, *, reports: bool = False) -> tuple[Offer, str]:
-    """Requested mechanism and the text of the request; imports few families.
-
-    Raises
-    ------
-    InputError
-    """
+    """Requested mechanism and the text of the request, or an InputError; imports few families."""
     word = name or method
     if word is None:
         msg = "mechanism: say which, for instance --mechanism laplace-cells, or --method laplace"

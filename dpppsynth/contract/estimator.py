@@ -35,12 +35,7 @@ class Estimator(Generic[P_contra]):
     has_posterior: ClassVar[bool] = False
 
     def require(self, plan: P_contra) -> None:
-        """Refuse, from public parameters, a statistic that the estimator cannot use.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse, from public parameters, a statistic that the estimator cannot use; InputError."""
 
     def intensity(self, statistic: PrivateStatistic[P_contra]) -> Intensity:
         """Intensity from a released statistic."""

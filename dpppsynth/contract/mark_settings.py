@@ -84,12 +84,7 @@ PROTECTION = (
 
 
 def described_marks(values: Mapping[str, Any]) -> "Marks | None":
-    """Types and times from the options named in `DESCRIBED`; None without any.
-
-    Raises
-    ------
-    InputError
-    """
+    """Types and times from the options named in `DESCRIBED`, None without any; InputError."""
     from dpppsynth.spatial.mark_space import Marks
 
     types, times = _types(values), _times(values)
@@ -97,12 +92,7 @@ def described_marks(values: Mapping[str, Any]) -> "Marks | None":
 
 
 def protection(values: Mapping[str, Any], marks: "Marks | None", *, near: bool) -> dict[str, Any]:
-    """Protection of types and times for a relation; both must be stated under a privacy radius (`near`).
-
-    Raises
-    ------
-    InputError
-    """
+    """Protection of types and times for a relation; both must be stated under a privacy radius (`near`); InputError."""
     types = marks is not None and marks.types is not None
     times = marks is not None and marks.times is not None
     own = (("protect_time", times, "--time"), ("protect_types", types, "--types"))

@@ -30,12 +30,7 @@ from dpppsynth.spatial.patterns import PointPattern
 
 
 def require_unshared(marks: Sequence[str], subset: Subset) -> None:
-    """Refuse a subset by a mark that is measured: neighbouring patterns need not share its value.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a subset by a mark that is measured: neighbouring patterns need not share its value; InputError."""
     for mark in marks:
         if subset and mark in subset:
             msg = f"subset: {mark!r} is measured, so points of all its values are released at once; leave it out."

@@ -97,12 +97,7 @@ class Settings:
 
     @classmethod
     def require_options(cls, options: ParsedOptions) -> None:
-        """Refuse combinations of options that are invalid on any domain.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse combinations of options that are invalid on any domain; InputError."""
         for name, value in cls.preset(options).items():
             if options.named and options[name] not in (None, value):
                 msg = f"{name}: {options.called} means {value}; leave it out"
@@ -182,12 +177,7 @@ class Settings:
 
     @classmethod
     def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
-        """Refuse a number of points, or a mark of levels, that does not suit the mechanism.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse a number of points, or a mark of levels, that does not suit the mechanism; InputError."""
         if by is not None and not hasattr(cls, "plan_by"):
             msg = f"by: {options.called} releases all points at once; leave --by out"
             raise InputError(msg)

@@ -223,14 +223,10 @@ class Statistic:
         """
 
     def require_public(self, pattern: PointPattern) -> None:
-        """Refuse, before the budget is spent, a pattern whose public facts differ from the planned ones.
+        """Refuse, before the budget is spent, a pattern whose public facts differ from the planned ones; InputError.
 
         These are its domain, the names of its marks and a public number of points. No value of a point is read: a
         refusal before spending must not depend on one.
-
-        Raises
-        ------
-        InputError
         """
         self.require_columns(pattern)
         if self.n is not None and self.count_unit is None and self.persons_by is None:
@@ -241,14 +237,10 @@ class Statistic:
         require_match(pattern, self.domain, None, self.count_unit or self.persons_by)
 
     def require_counted(self, pattern: PointPattern) -> None:
-        """Refuse a pattern whose labels of persons tell another number than the public n.
+        """Refuse a pattern whose labels of persons tell another number than the public n; InputError.
 
         Labels are values, which are read once the budget is authorised; but before a ledger keeps n, or a mistaken one
         would be held against all later releases.
-
-        Raises
-        ------
-        InputError
         """
         cap = self.guarantee.relation.user_cap
         if cap is not None and self.n is not None and number_of_few(pattern, *cap) != self.n:
@@ -339,12 +331,7 @@ class Statistic:
         raise NotImplementedError
 
     def validate_released(self, lattice: Ints) -> None:
-        """Refuse released numbers (k,) that are impossible under the public parameters.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse released numbers (k,) that are impossible under the public parameters; InputError."""
 
     @property
     def following(self) -> Mapping[str, FileCheck]:
@@ -420,12 +407,7 @@ def _stated(value: Any) -> Any:
 
 
 def require_kept_cap(kind: type[Statistic], relation: Relation) -> None:
-    """Refuse a relation that lets a few points of each person count where all points would be measured.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a relation that lets a few points of each person count where all points would be measured; InputError."""
     if relation.user_cap is not None and not kind.keeps_cap:
         msg = (
             "relation: this mechanism measures all points of a person, whatever the cap; leave its user out, and vouch "

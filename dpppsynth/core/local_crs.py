@@ -47,12 +47,7 @@ def degrees_outside(crs: CRSLike, at: tuple[float, float]) -> float:
 
 
 def require_made_for(crs: CRSLike, bounds: Sequence[float]) -> None:
-    """Refuse a CRS that is made for another part of the world than a public domain with bounds in it.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a CRS that is made for another part of the world than a public domain with bounds in it; InputError."""
     if np.isfinite(bounds).all() and degrees_outside(crs, middle(bounds)) > FAR:
         msg = (
             f"to_crs: {crs_label(crs)} is made for another part of the world than this domain; "

@@ -187,12 +187,7 @@ EFFECTS = {"covariate": "<i4 1", "effect": "<f8 3"}
 
 
 def read_posterior(content: bytes, mesh: Mesh, scales: Sequence[float], effects: int = 0) -> Posterior:
-    """Draws on a mesh from a netCDF file, with length scales among these and with `effects` covariates.
-
-    Raises
-    ------
-    InputError
-    """
+    """Draws on a mesh from a netCDF file, with these length scales and `effects` covariates; InputError for others."""
     try:
         return _read(content, mesh, scales, effects)
     except TooLargeError:
@@ -390,12 +385,7 @@ class FieldInference(Estimator[LatticeStatistic]):
 
 
 def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
-    """The mesh of the field: the statistic's own, a refinement of it, or along or over the same network.
-
-    Raises
-    ------
-    InputError
-    """
+    """The mesh of the field: the statistic's own, a refinement of it, or along or over the same network; InputError."""
     if canonical_json(recipe) == canonical_json(tents.recipe):
         return tents
     require(isinstance(recipe, dict), "the mesh of a field is described by its recipe")

@@ -152,12 +152,7 @@ def require_small_delta(
     allow_large_delta: bool = False,
     remedy: str = PUBLISHED,
 ) -> None:
-    """Refuse a delta outside [0, 1), or a meaningless one; parameters as in `void_delta`.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a delta outside [0, 1), or a meaningless one; parameters as in `void_delta`; InputError."""
     delta = probability("delta", delta, zero=True)
     if n is not None and (whole_number(n) is None or n < 0):
         msg = f"n: the number of points must be a whole number, or None where it is secret, got {shown(n)}."

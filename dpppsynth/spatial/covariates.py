@@ -79,12 +79,7 @@ class Covariates(Mapping[str, PublicLayer]):
         return f"Covariates({', '.join(map(repr, self))})"
 
     def require_whole(self, domain: Domain) -> None:
-        """Refuse layers in other coordinates than the domain's, or without values somewhere in it.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse layers in other coordinates than the domain's, or without values somewhere in it; InputError."""
         for name, layer in self.items():
             layer.require_whole(f"covariates: {name!r}", domain)
 

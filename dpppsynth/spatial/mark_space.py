@@ -497,12 +497,7 @@ class Marks:
 
     @classmethod
     def from_dict(cls, data: JsonRead) -> Self:
-        """Inverse of `to_dict`.
-
-        Raises
-        ------
-        InputError
-        """
+        """Inverse of `to_dict`; InputError."""
         try:
             types, times = data["types"], data["times"]
             made = cls(None if types is None else Types(**types), None if times is None else Times(**times))

@@ -216,25 +216,16 @@ def _positions(points: Counter[tuple[float, ...]]) -> Floats:
 
 
 def own_pair(pair: object, relation: Relation) -> Pair:
-    """A caller's own pair of patterns, refused unless they are neighbouring under the relation.
-
-    Raises
-    ------
-    InputError
-    """
+    """A caller's own pair of patterns, refused unless they are neighbouring under the relation; InputError."""
     one, other = (instance("pair", each, PointPattern, "give two patterns") for each in require_two(pair))
     require_neighbours((one, other), relation)
     return one, other
 
 
 def require_neighbours(pair: Pair, relation: Relation) -> None:
-    """Refuse patterns that are not neighbours under the relation: no claim covers them.
+    """Refuse patterns that are not neighbours under the relation: no claim covers them; InputError.
 
     On a window that is not convex, moves must be straight and inside it.
-
-    Raises
-    ------
-    InputError
     """
     if not isinstance(relation, CappedRelation):
         require_one_person(pair, relation)
@@ -308,12 +299,7 @@ def _with_person(pattern: PointPattern, own: Floats, user: str, cap: int) -> Poi
 
 
 def require_one_person(pair: Pair, relation: Relation) -> None:
-    """Refuse patterns of which neither is the other with one person more.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse patterns of which neither is the other with one person more; InputError."""
     marks = [tuple(pattern.marks or ()) for pattern in pair]
     one, other = (_rows(pattern) for pattern in pair)
     fewer = other if one.total() >= other.total() else one

@@ -171,12 +171,7 @@ class StatisticAudit:
         return () if noise is None else (Draws("noise", partial(one, noise), self.log_likeliest(pair)),)
 
     def neighbours(self, relation: Relation, pair: object = None) -> Pair:
-        """The pair given, if it is neighbouring under the relation, or else the hard pair.
-
-        Raises
-        ------
-        InputError
-        """
+        """The pair given, if it is neighbouring under the relation, or else the hard pair; InputError."""
         return self.pair(relation) if pair is None else own_pair(pair, relation)
 
     def target(

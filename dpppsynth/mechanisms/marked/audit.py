@@ -57,12 +57,7 @@ class MarkedAudit(LaplaceAudit):
         return CountsAudit(LaplaceMasses("tents", p.mesh, bare, p.n, p.expected_n, p.epsilon))
 
     def neighbours(self, relation: Relation, pair: object = None) -> Pair:
-        """The pair given, if it is neighbouring with its marks, or else the hard pair.
-
-        Raises
-        ------
-        InputError
-        """
+        """The pair given, if it is neighbouring with its marks, or else the hard pair; InputError."""
         if pair is None:
             return self.pair(relation)
         return own_pair(pair, relation, self.plan.marks)

@@ -155,12 +155,7 @@ def kept_marks(marks: Marks) -> tuple[Code, ...]:
 
 
 def require_told(relation: CappedRelation, marks: Marks) -> MovedPoint:
-    """The relation, refused unless it states the protection of exactly the marks there are.
-
-    Raises
-    ------
-    InputError
-    """
+    """The relation, refused unless it states the protection of exactly the marks there are; InputError."""
     moved: MovedPoint = instance("relation", relation, MovedPoint, "such as AlphaNeighbours(25.0, types='public')")
     for name, there, said, example in (
         ("time", marks.times is not None, moved.time is not None, "time=1.0 (protected within 1) or 'protected'"),

@@ -458,12 +458,7 @@ def joined(parts: Sequence[Points]) -> Points:
 
 
 def chosen_types(grid: MarkedMesh, type_: str | None) -> Ints:
-    """Number of the type that is asked for, or of all.
-
-    Raises
-    ------
-    InputError
-    """
+    """Number of the type that is asked for, or of all; InputError."""
     types = grid.marks.types
     if type_ is None:
         return np.arange(grid.shape[0])
@@ -474,12 +469,7 @@ def chosen_types(grid: MarkedMesh, type_: str | None) -> Ints:
 
 
 def chosen_times(grid: MarkedMesh, time: ArrayLike, n: int, name: str = "time") -> Floats:
-    """(n,) times that are asked for.
-
-    Raises
-    ------
-    InputError
-    """
+    """(n,) times that are asked for; InputError."""
     times = grid.marks.times
     if times is None:
         msg = f"{name}: the points have no times; leave it out."

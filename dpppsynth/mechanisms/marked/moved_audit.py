@@ -21,10 +21,5 @@ class MarkedMovesAudit(MovedCountsAudit):
         return marked(one, self.plan.marks, ()), marked(other, self.plan.marks, ())
 
     def neighbours(self, relation: Relation, pair: object = None) -> Pair:
-        """The pair given, if it is neighbouring and every point keeps its marks, or else the hard pair.
-
-        Raises
-        ------
-        InputError
-        """
+        """The pair given, if it is neighbouring and every point keeps its marks, or else the hard pair; InputError."""
         return self.pair(relation) if pair is None else own_pair(pair, relation, self.plan.marks)
