@@ -105,7 +105,7 @@ class Statistic:
     form: ClassVar[Form]
     # Attributes of which the form has another name, by that name.
     attributes: ClassVar[Mapping[str, str]] = {}
-    # Names of optional parameters.
+    # Names of optional parameters, which are left out where they are None.
     optional: ClassVar[frozenset[str]] = frozenset()
     # Whether neighbours differ by a capped number of points.
     capped: ClassVar[bool] = True
@@ -208,7 +208,8 @@ class Statistic:
     def parameters(self) -> JsonObject:
         """Public parameters for the certificate, by its form: enough to rebuild the statistic and its guarantee."""
         names = dict.fromkeys((*self.form, "epsilon", "n", "expected_n"))
-        return {name: _stated(attrgetter(self.attributes.get(name, name))(self)) for name in names}
+        found = {name: _stated(attrgetter(self.attributes.get(name, name))(self)) for name in names}
+        return {name: value for name, value in found.items() if value is not None or name not in self.optional}
 
     def implements(self, mechanism: str) -> bool:
         """Whether it belongs to a mechanism, where several share one class of statistics."""

@@ -91,6 +91,7 @@ class HeatmapStatistic(LatticeStatistic):
         "user": or_null(TEXT),
         "measure": WHOLE,
     }
+    attributes: ClassVar[dict[str, str]] = {"lattice_bits": "bits", "measure": "finest"}
     # Not stated where the finest measured level is the grid.
     optional: ClassVar[frozenset[str]] = frozenset({"measure"})
     capped: ClassVar[bool] = False
@@ -233,20 +234,6 @@ class HeatmapStatistic(LatticeStatistic):
         # Without an intensity: masses of single fine cells are noise.
         maps = require_heat_map(release(pattern, rng)).exact_maps(pattern)
         return Trial(None, distances=(maps.moved(maps.released), maps.moved(maps.uniform)))
-
-    def parameters(self) -> JsonObject:
-        return {
-            "basis": self.basis,
-            "mesh": self.mesh.recipe,
-            "lattice_bits": self.bits,
-            "epsilon": self.epsilon,
-            "w": self.w,
-            "variant": self.variant,
-            "decay": self.decay,
-            "user": self.user,
-            "n": None,
-            "expected_n": self.expected_n,
-        } | ({} if self.finest is None else {"measure": self.finest})
 
     def prepare(self) -> None:
         """Make the noise of every level, whose sampler confirms what it spends."""

@@ -13,7 +13,6 @@ from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import flag, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectory
 from dpppsynth.mechanisms.local.randomizers.area import grid_radius
@@ -110,12 +109,6 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
         plan = cls(window(domain), law, p["n"], p["user"], Shuffle.stated(p))  # type: ignore[arg-type]
         plan.require_relation(relation)
         return plan
-
-    def own_parameters(self) -> JsonObject:
-        return {
-            "randomizer": self.law.parameters(),
-            "user": self.user,
-        }
 
     @property
     def randomizer(self) -> DisplacementLaw:

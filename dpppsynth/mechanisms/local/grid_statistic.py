@@ -17,7 +17,7 @@ from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_rounds
 from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells, pooled_levels
@@ -201,13 +201,6 @@ class UniformGridStatistic(OneRoundStatistic, GridStatistic):
         plan.require_relation(relation)
         return plan
 
-    def own_parameters(self) -> JsonObject:
-        return {
-            "columns": self.columns,
-            "rows": self.rows,
-            "oracle": self.oracle,
-        }
-
     @property
     def randomizer(self) -> FrequencyOracle:
         """Law of a report."""
@@ -376,19 +369,6 @@ class AdaptiveGridStatistic(GridStatistic):
     def validate_released(self, lattice: Ints) -> None:
         for (clients, reports), counts in zip(self._rounds, self.parts(lattice), strict=True):
             clients.counts_of(counts, reports)
-
-    def own_parameters(self) -> JsonObject:
-        return {
-            "reports": list(self.reports),
-            "cuts": self.cuts,
-            "alpha": list(self.alpha),
-            "sigma": self.sigma,
-            "rounding": list(self.rounding),
-            "margin": self.margin,
-            "pieces": self.pieces,
-            "oracle": self.oracle,
-            "cells": self.cells,
-        }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         source = generator(rng)

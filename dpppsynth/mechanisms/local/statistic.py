@@ -137,6 +137,7 @@ class ReportsStatistic(LatticeStatistic):
     shuffle: Shuffle | None
     # Of all counts of reports.
     form: ClassVar[Form] = {"n": WHOLE, "expected_n": NULL, "shuffled": Shuffle.form}
+    attributes: ClassVar[Mapping[str, str]] = {"shuffled": "shuffle"}
     optional: ClassVar[frozenset[str]] = frozenset({"shuffled"})
     expected_n: ClassVar[None] = None
     capped: ClassVar[bool] = False
@@ -190,15 +191,6 @@ class ReportsStatistic(LatticeStatistic):
         """Refuse a shuffler's public numbers that do not suit these reports; InputError."""
         if self.shuffle is not None:
             instance("shuffle", self.shuffle, Shuffle, "Shuffle(10_000, 1e-8) is one").require(self.n, self.together)
-
-    def parameters(self) -> JsonObject:
-        shuffled = {} if self.shuffle is None else {"shuffled": self.shuffle.to_dict()}
-        common = {"epsilon": self.epsilon, "n": self.n, "expected_n": None}
-        return {"basis": self.basis, **self.own_parameters(), **common, **shuffled}
-
-    def own_parameters(self) -> JsonObject:
-        """Public parameters of this statistic alone."""
-        raise NotImplementedError
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
         statistic = super().restore(data)
@@ -341,12 +333,6 @@ class AreaStatistic(OneRoundStatistic):
         plan = cls(mesh_from_recipe(p["mesh"], domain), clients, p["n"], Shuffle.stated(p), drawn_by(relation))
         plan.require_relation(relation)
         return plan
-
-    def own_parameters(self) -> JsonObject:
-        return {
-            "mesh": self.mesh.recipe,
-            "randomizer": self.randomizer.parameters(),
-        }
 
     def values(self, pattern: PointPattern) -> Ints:
         require_no_marks(instance("pattern", pattern, PointPattern))

@@ -17,7 +17,6 @@ from dpppsynth.contract.statistic import Parameters, mesh_words, require
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, grid_mesh, grid_values, randomness_name
@@ -139,6 +138,11 @@ class TraceStatistic(WalksStatistic):
         "user": or_null(TEXT | {"minLength": 1}),
         "longest": WHOLE,
     }
+    attributes: ClassVar[dict[str, str]] = {
+        "shuffled": "shuffle",
+        "cells": "protocol.cells",
+        "max_length": "protocol.max_length",
+    }
 
     def __post_init__(self) -> None:
         instance("window", self.window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
@@ -203,15 +207,6 @@ class TraceStatistic(WalksStatistic):
 
     def validate_released(self, lattice: Ints) -> None:
         self.counts(lattice)
-
-    def own_parameters(self) -> JsonObject:
-        return {
-            "cells": self.protocol.cells,
-            "max_length": self.protocol.max_length,
-            "clients": list(self.clients),
-            "user": self.user,
-            "longest": self.longest,
-        }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Run one client for every trajectory, in two rounds, and count their reports.

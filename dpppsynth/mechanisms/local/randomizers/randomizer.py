@@ -196,6 +196,10 @@ class Randomizer:
         """Public numbers in JSON form, with the kind: enough to make the randomizer again."""
         return {"kind": self.kind} | {each.name: getattr(self, each.name) for each in fields(self)}
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form: the public numbers."""
+        return self.parameters()
+
     def values(self, values: Any) -> Ints:
         """(n,) values, checked: whole numbers from 0 to inputs - 1."""
         array = plain_array(values)
