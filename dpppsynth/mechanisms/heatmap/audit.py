@@ -31,14 +31,14 @@ from dpppsynth.mechanisms.heatmap.audit_statistics import (
     Branch,
     CellRatio,
     Extremes,
-    LevelRatios,
-    LookedAt,
-    PyramidRatio,
     SharedNoise,
     branches,
     level_masses,
+    level_ratios,
     level_totals,
+    measured_cells,
     parents_of,
+    pyramid_ratio,
 )
 from dpppsynth.mechanisms.heatmap.bound import PUBLISHED, start_level
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
@@ -73,9 +73,9 @@ class HeatmapAudit(StatisticAudit):
         """Likelihood ratios of all levels and of each, and statistics that look for other noise than is stated."""
         plan, changing = self.plan, (self.plan, branches(self.plan, pair))
         return (
-            AuditStatistic("likelihood ratio", PyramidRatio(*changing)),
-            AuditStatistic("levels", LevelRatios(*changing), learned=True),
-            AuditStatistic("looked at", LookedAt(*changing), learned=True, alone=True),
+            AuditStatistic("likelihood ratio", partial(pyramid_ratio, *changing)),
+            AuditStatistic("levels", partial(level_ratios, *changing), learned=True),
+            AuditStatistic("looked at", partial(measured_cells, *changing), learned=True, alone=True),
             *self._of_levels(pair),
             AuditStatistic("shared noise", SharedNoise.at(plan, pair), learned=True, alone=True),
             AuditStatistic("extremes", Extremes.at(plan, pair), learned=True, alone=True),

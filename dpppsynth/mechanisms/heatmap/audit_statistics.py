@@ -6,6 +6,7 @@ It supposes noise of the stated law, drawn anew for every number; other statisti
 less all other persons' masses.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -95,39 +96,27 @@ def looked_at(plan: HeatmapStatistic, released: Any) -> tuple[tuple[TreeLevel, .
     return plan.tree(released.lattice).levels, np.split(released.lattice, np.cumsum(plan.layout)[:-1])
 
 
-@dataclass(frozen=True, eq=False)
-class OfBranch:
-    """Base of statistics of the measured cells in which two patterns differ."""
-
-    plan: HeatmapStatistic
-    branches: tuple[Branch, ...]
-
-    def seen(self, released: Any) -> list[tuple[Branch, Ints, Ints]]:
-        """Branches by level, with the positions of their measured cells and the noised masses there."""
-        levels, noised = looked_at(self.plan, released)
-        found = []
-        for branch, level, numbers in zip(self.branches, levels, noised, strict=True):
-            _, place, at = np.intersect1d(branch.cells, level.cells, assume_unique=True, return_indices=True)
-            found.append((branch, place, numbers[at]))
-        return found
+def seen(plan: HeatmapStatistic, changing: Sequence[Branch], released: Any) -> list[tuple[Branch, Ints, Ints]]:
+    """Branches by level, with the positions of their measured cells and the noised masses there."""
+    levels, noised = looked_at(plan, released)
+    found = []
+    for branch, level, numbers in zip(changing, levels, noised, strict=True):
+        _, place, at = np.intersect1d(branch.cells, level.cells, assume_unique=True, return_indices=True)
+        found.append((branch, place, numbers[at]))
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class LevelRatios(OfBranch):
-    """Log-likelihood ratio of two patterns on each level, given the levels above."""
+def level_ratios(plan: HeatmapStatistic, changing: Sequence[Branch], released: Any) -> Floats:
+    """(levels,) log-likelihood ratio of two patterns on each level, given the levels above.
 
-    def __call__(self, released: Any) -> Floats:
-        """(levels,) numbers `sum((|o - T'| - |o - T|) / scale)`; 0 where no cell that differs is measured."""
-        return np.array([branch.ratio(at, o).sum() for branch, at, o in self.seen(released)])
+    `sum((|o - T'| - |o - T|) / scale)`; 0 where no cell that differs is measured.
+    """
+    return np.array([branch.ratio(at, o).sum() for branch, at, o in seen(plan, changing, released)])
 
 
-@dataclass(frozen=True, eq=False)
-class PyramidRatio(LevelRatios):
+def pyramid_ratio(plan: HeatmapStatistic, changing: Sequence[Branch], released: Any) -> float:
     """Log-likelihood ratio of two patterns, given the noised counts of all measured cells."""
-
-    def __call__(self, released: Any) -> float:  # type: ignore[override]
-        """Sum over all levels."""
-        return float(super().__call__(released).sum())
+    return float(level_ratios(plan, changing, released).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +139,9 @@ class CellRatio:
         return float(self.branch.ratio(self.place, noised[self.number][at]).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class LookedAt(OfBranch):
-    """Number of measured cells on each level among those in which the patterns differ; selected by the noise."""
-
-    def __call__(self, released: Any) -> Ints:
-        """(levels,) numbers."""
-        return np.array([len(at) for _, at, _ in self.seen(released)])
+def measured_cells(plan: HeatmapStatistic, changing: Sequence[Branch], released: Any) -> Ints:
+    """(levels,) number of measured cells among those in which the patterns differ; selected by the noise."""
+    return np.array([len(at) for _, at, _ in seen(plan, changing, released)])
 
 
 def level_totals(plan: HeatmapStatistic, released: Any) -> Floats:
