@@ -91,6 +91,21 @@ def init(
     _warn(ledger)
 
 
+def enter(
+    path: LedgerArgument,
+    release: Annotated[Path, typer.Argument(help="Folder or certificate of the release.", show_default=False)],
+    subset: o.SubsetOption = None,
+    no_limit: o.NoLimitOption = False,
+) -> None:
+    """Count a release that was made before the ledger."""
+    from dpppsynth.ledger import Ledger
+    from dpppsynth.release import load_release
+
+    with Ledger.open(path) as ledger:
+        ledger.enter(load_release(release, limit=not no_limit), subset=values_of(subset))
+        _show(ledger)
+
+
 def show(
     path: LedgerArgument,
     release: Annotated[
@@ -187,7 +202,7 @@ def _show(ledger: "Ledger") -> None:
         for entry in ledger.releases
     ]
     if entries:
-        show_table("Releases", entries, ("authorised", "mechanism", "epsilon", "delta", "state"))
+        show_table("Releases", entries, ("at", "mechanism", "epsilon", "delta", "state"))
     for entry in ledger.releases:
         state = standing(entry)
         if state == "measured" and entry.kept is not None:
@@ -346,4 +361,4 @@ def _unreadable(points: Path) -> str | None:
 
 
 HELP = "Keep the privacy budget of a data set in a file."
-COMMANDS = (init, show)
+COMMANDS = (init, enter, show)

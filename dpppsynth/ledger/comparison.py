@@ -5,7 +5,7 @@ from typing import Any
 
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.ledger.certificates import covers, same_points
-from dpppsynth.ledger.document import MEASURED
+from dpppsynth.ledger.document import AUTHORISED, ENTERED, MEASURED
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
 from dpppsynth.release import certificate
@@ -14,7 +14,7 @@ from dpppsynth.release.verify import Check
 
 
 def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
-    """Compare a certificate with the entry that it names.
+    """Compare a certificate with the entry that it names, or under which it was entered.
 
     Parameters
     ----------
@@ -28,9 +28,12 @@ def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
         That the ledger knows the entry, recorded this release under it, and counts at least what the certificate
         claims.
     """
-    name = cert.get("ledger")
-    entry = next((each for each in ledger.releases if each.id == name), None)
-    if name is None:
+    name, stated = cert.get("ledger"), statement_hash(cert)
+    mine = (
+        each for each in ledger.releases if each.id == name or (each.state == ENTERED and each.certificate == stated)
+    )
+    entry = next(mine, None)
+    if entry is None and name is None:
         return (Check("entry", False, "the certificate names no ledger: the release was not authorised by one."),)
     if entry is None:
         detail = "the ledger does not know it: it is another one, or was replaced by an older copy."
@@ -38,7 +41,11 @@ def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
     here = entry.domain.items() <= cert["domain"].items() and same_points(entry, cert)
     enough = here and covers(entry.guarantee, cert, ledger.relation)
     detail = "counted in full" if enough else "the ledger counts less, another domain, or another number of points."
-    return Check("entry", True, f"authorised {entry.at}"), _recorded(entry, cert), Check("budget", enough, detail)
+    return (
+        Check("entry", True, f"{ENTERED if entry.state == ENTERED else AUTHORISED} {entry.at}"),
+        _recorded(entry, cert),
+        Check("budget", enough, detail),
+    )
 
 
 def standing(entry: Entry) -> str:

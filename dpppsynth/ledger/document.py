@@ -57,7 +57,7 @@ FIELDS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
         "adaptive": _of(bool),
     },
     AUTHORISED: {**MADE, **RELEASE, "domain": _is_place, "claim": SHA256, "taken": _of(bool)},
-    ENTERED: {**MADE, **RELEASE, "domain": _is_place},
+    ENTERED: {**MADE, **RELEASE, "domain": _is_place, "certificate": SHA256, "paid": SHA256},
     SETTLED: {**LATER, **RELEASE},
     GIVEN_UP: LATER,
     MEASURED: {

@@ -265,7 +265,8 @@ def _authorised(history: History, event: Event, head: str) -> Entry:
         if event["taken"]:
             _require_numbers(points, event["mechanism"], levels=event["kind"] == ENTERED)
         _require_possible(history.facts, place, points, None)
-    known = {name: event[name] for name in ("at", "mechanism", "domain", "claim", "taken")}
+    names = ("at", "mechanism", "domain", "claim", "taken", "certificate", "paid")
+    known = {name: event[name] for name in names if name in event}
     return Entry(id=head, guarantee=guarantee, points=points, state=event["kind"], **known)
 
 

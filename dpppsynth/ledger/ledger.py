@@ -1,6 +1,7 @@
 """`Ledger`: a budget file for many concurrent processes, which refuses overspending."""
 
 import errno
+import json
 import os
 import secrets
 import stat
@@ -11,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from io import RawIOBase
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dpppsynth.contract.account import Account, Levels, Subset, counted_few
 from dpppsynth.core.arguments import flag
@@ -42,8 +43,11 @@ from dpppsynth.ledger.history import Entry, History, find_entry, place_of, repla
 from dpppsynth.ledger.joint_guarantee import narrowed, together
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, MovedPoint, Relation
-from dpppsynth.release.certificate import large_delta
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.release.certificate import large_delta, statement_hash
+from dpppsynth.spatial.domains import Domain, canonical_json
+
+if TYPE_CHECKING:
+    from dpppsynth.release import Release, StratifiedRelease
 
 # Seconds to wait for another process that writes to the same ledger.
 PATIENCE = 10.0
@@ -61,7 +65,7 @@ class Ledger(Account):
     share of 1e-12, the rounding of sums, and by no more.
 
     The file is the custodian's: which releases were authorised and never happened, and when the file was last written,
-    may depend on the data. Only authorisations carry a time.
+    may depend on the data. Only authorisations, and what is entered, carry a time.
 
     Examples
     --------
@@ -333,29 +337,43 @@ class Ledger(Account):
         name = self._append(lambda history: _authorisation(history, guarantee, mechanism, domain, points) | claimed)
         return Authorisation(name, token)
 
-    def enter(
-        self,
-        guarantee: Guarantee,
-        *,
-        mechanism: str,
-        domain: Domain,
-        n: int | None = None,
-        count_unit: str | None = None,
-        subset: Subset = None,
-        levels: Levels = None,
-    ) -> str:
+    def enter(self, release: "Release | StratifiedRelease", *, subset: Subset = None) -> str:
         """Spend part of the budget for a release that was made before there was a ledger.
 
-        Parameters and errors are those of `authorise`. Public numbers are known; nobody settles or records the entry.
+        Parameters
+        ----------
+        release : Release or StratifiedRelease
+            Such as `load_release` opens. Nobody settles or records it later.
+        subset : dict, optional
+            As in `authorise`.
 
         Returns
         -------
         str
             The entry's id.
+
+        Raises
+        ------
+        BudgetError, PrivacyCheckError
+            As `authorise`.
+        InputError
+            As there; also for a seeded release, and for one that stands in this ledger.
         """
-        points = (n, count_unit, subset, levels)
-        entered = {"kind": ENTERED}
-        return self._append(lambda history: _authorisation(history, guarantee, mechanism, domain, points) | entered)
+        cert = json.loads(canonical_json(release.certificate_dict()))
+        hashes = {"certificate": statement_hash(cert), "paid": statement_hash(cert, estimator=False)}
+        if release.seeded:
+            msg = "release: a seeded one is not private, whatever its certificate says; a ledger cannot count it."
+            raise InputError(msg)
+
+        def entered(history: History) -> Event:
+            if any(each.id == release.entry or each.paid == hashes["paid"] for each in history.entries.values()):
+                msg = "release: it stands in this ledger already, and counts once."
+                raise InputError(msg)
+            points = _released_points(release, subset) if history.budget.relation.n_is_public else (None,) * 4
+            made = _authorisation(history, release.guarantee, release.mechanism, release.domain, points)
+            return made | {"kind": ENTERED} | hashes
+
+        return self._append(entered)
 
     def settle(
         self,
@@ -547,6 +565,15 @@ def _authorisation(
     history.budget.require(guarantee)
     read = points_json(counted_points(history.budget.relation, *_in_units(points, guarantee)))
     return {"kind": AUTHORISED, **_when(), **asked, "guarantee": stored(guarantee), "points": read}
+
+
+def _released_points(release: "Release | StratifiedRelease", subset: Subset) -> tuple[Any, ...]:
+    """Public facts about the points of a release, as `authorise` takes them: n, count_unit, subset and levels."""
+    numbers = {level: part.size[0] for level, part in release.parts.items()}
+    by = getattr(release, "by", None)
+    levels = None if by is None else {by: numbers}
+    n = None if None in numbers.values() else sum(filter(None, numbers.values()))
+    return n, release.plans[0].count_unit, subset, levels
 
 
 def _in_units(points: tuple[Any, ...], guarantee: Guarantee) -> tuple[Any, ...]:

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -437,25 +436,6 @@ class TestSettling:
         with pytest.raises(InputError, match=r"^relation:"):
             ledger.settle(entry, draw(0.5, relation=AlphaNeighbours(10.0)))
         ledger.settle(entry, draw(0.5), domain=SQUARE, n=5)
-
-    def test_a_release_made_before_is_spent_and_closed(self, ledger):
-        """It binds the budget and n as a finished one does, and nobody takes it up."""
-        early, asked = {"mechanism": "lgcp", "domain": SQUARE}, draw(0.5, 1e-5)
-        with pytest.raises(InputError, match=r"^n: it is public"):
-            ledger.enter(asked, **early)
-        entry = ledger.enter(asked, **early, n=5)
-        (found,) = Ledger.open(ledger.path).releases
-        assert (found.id, found.state, found.n, found.taken) == (entry, "entered", 5, True)
-        assert ledger.spent == pytest.approx(0.5)
-        for name in (entry, Authorisation(entry, "0" * 64)):
-            for use in (ledger.settle, lambda name, _: ledger.give_up(name), partial(record, ledger)):
-                with pytest.raises(InputError, match="it was entered before"):
-                    use(name, asked)
-        with pytest.raises(InputError, match=r"^n: earlier releases"):
-            spend(ledger, asked, n=6)
-        with pytest.raises(BudgetError, match="does not suffice"):
-            ledger.enter(draw(9.0), **early, n=5)
-        assert len(ledger.releases) == 1
 
     @pytest.mark.parametrize("name", ["x", ["x"], None])
     def test_what_was_never_authorised(self, ledger, name):

@@ -86,9 +86,14 @@ class TestInit:
         for words, waits in ((["--alpha", 25], True), (["--relation", "replace-one"], False)):
             path = tmp_path / f"{waits}.json"
             assert ("which unit" in spoken(run("init", path, *BUDGET, *words))) is waits
-        radius = Ledger.open(tmp_path / "True.json")
-        radius.enter(TENTS.check(SQUARE, n=300), mechanism="laplace", domain=SQUARE, n=300)
-        assert "25 metre" in spoken(run("show", radius.path))
+
+    def test_a_release_made_before_is_entered(self, path, tmp_path):
+        TENTS.release(PATTERN).save(tmp_path / "public", patterns=1)
+        said = spoken(run("enter", path, tmp_path / "public"))
+        assert "entered" in said
+        assert "25 metre" in said
+        assert [check["holds"] for check in shown(path, "--release", tmp_path / "public")["checks"]] == [True] * 3
+        assert "counts once" in spoken(run("enter", path, tmp_path / "public", code=2))
 
     @pytest.mark.parametrize(
         ("words", "said"),

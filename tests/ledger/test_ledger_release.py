@@ -19,7 +19,7 @@ from support.ledgers import events_of, unrecorded
 from support.seams import chance_for_nuts, randomise_by, touched
 
 from dpppsynth.core.errors import BudgetError, InformationWarning, InputError, QualityError, ReleaseBlocked
-from dpppsynth.ledger import Ledger, compare
+from dpppsynth.ledger import Authorisation, Ledger, compare
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import (
@@ -511,3 +511,55 @@ class TestLocalMechanisms:
     def test_no_ledger_promises_what_only_reports_can(self, relation, tmp_path):
         with pytest.raises(InputError, match=r"a custodian's account.*ReplaceOne\(\)"):
             Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=0.0, relation=relation)
+
+
+class TestMadeBefore:
+    """Releases that were made before the ledger."""
+
+    def test_they_are_spent_and_closed(self, path, tmp_path):
+        TENTS.release(PATTERN).save(tmp_path / "public", patterns=1)
+        early, ledger = load_release(tmp_path / "public"), Ledger.open(path)
+        entry = ledger.enter(early)
+        (found,) = Ledger.open(path).releases
+        assert (found.id, found.state, found.n, found.taken) == (entry, "entered", 173, True)
+        assert ledger.spent == pytest.approx(0.5, abs=1e-4)
+        for name in (entry, Authorisation(entry, "0" * 64)):
+            for use in (
+                lambda name: ledger.settle(name, early.guarantee),
+                ledger.give_up,
+                lambda name: ledger.record(name, early.certificate_dict(), domain=WINDOW),
+            ):
+                with pytest.raises(InputError, match="it was entered before"):
+                    use(name)
+        # It is known again by its certificate, with further patterns as well; another release is not.
+        append_patterns(tmp_path / "public", early, early.sample(1))
+        assert all(check.holds for check in compare(ledger, certificate.read(tmp_path / "public")))
+        assert not all(check.holds for check in compare(ledger, TENTS.release(PATTERN).certificate_dict()))
+        with pytest.raises(InputError, match=r"^n: earlier releases"):
+            TENTS.release(YEARS.part(YEARS.marks["year"] == 2021), ledger=ledger)
+        assert states(path) == ["entered"]
+
+    @pytest.mark.parametrize("relation", [AlphaNeighbours(25.0), AddRemove()])
+    def test_they_bind_levels_where_n_is_public(self, tmp_path, relation):
+        ledger = Ledger.create(tmp_path / "other.json", epsilon=2.0, delta=1e-5, relation=relation)
+        early = LaplaceSynthesizer(0.5, relation=relation, spacing=500.0, postprocess="plain")
+        known = {"expected_n": 100} if isinstance(relation, AddRemove) else {}
+        ledger.enter(early.release_by(YEARS, by="year", levels=[2021, 2022], **known))
+        points = ledger.releases[0].points
+        numbers = {"year": {"2021": 100, "2022": 73}}
+        assert points is None if known else points.to_dict()["levels"] == numbers
+
+    def test_what_is_refused(self, path):
+        ledger, early = Ledger.open(path), TENTS.release(PATTERN)
+        ledger.enter(early)
+        for release, error, said in (
+            (early, InputError, "^release: it stands in this ledger"),
+            (TENTS.release(PATTERN, 1), InputError, "^release: a seeded one"),
+            (replace(TENTS, epsilon=1.6).release(PATTERN), BudgetError, "does not suffice"),
+        ):
+            with pytest.raises(error, match=said):
+                ledger.enter(release)
+        own = TENTS.release(PATTERN, ledger=ledger)
+        with pytest.raises(InputError, match=r"^release: it stands in this ledger"):
+            ledger.enter(own)
+        assert states(path) == ["entered", "measured"]
