@@ -493,7 +493,7 @@ def test_faulty_clients_are_found_whatever_the_number_of_counts(change, size, se
 def test_honest_clients_are_not_found_among_thousands_of_counts():
     made = target_of(AUDITED["large"].plan(SQUARE, n=60))
     assert not audit(made, trials=80).violated
-    values = {part.name: values.tolist() for part, values in made.statistics[2].features.places}
+    values = {part.name: values.tolist() for part, values in made.statistics[2].features.args[0]}
     # Of the corners and of the moves to and fro, and "no move".
     assert values == {"length": [0, 19], "start": [0, 1, 143], "end": [0, 1, 143], "moves": [4, 11, 1152]}
     again = pickle.loads(pickle.dumps(made))
