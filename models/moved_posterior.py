@@ -35,7 +35,7 @@ ENOUGH = 0.2
 ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 1e-6, 1000
 # Either has a number of unknowns, products with the field's map and its transpose, and white draws.
 MovedPrior = SpectralField | LevelField | WhitenedField
-# Share of the information that is guessed for draws.
+# Share of the information that is guessed for draws, and for single nodes.
 GUESSED = 0.03
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
 # And scales beyond which there is less than one in a hundred million.
@@ -249,7 +249,7 @@ class LatticePosterior:
         single = np.zeros((len(nodes), len(self.field)))
         single[np.arange(len(nodes)), nodes] = 1.0
         rows = self.prior.adjoint(single)
-        moved = self.solve(rows, ROUGH)
+        moved = self.solve(rows, ROUGH, GUESSED)
         # However roughly solved, along them the approximation is standard normal; a field that is even has no variance.
         square = np.maximum(self.prior.dot(moved, self.precision()(moved)), TINY)
         return np.asarray((moved / np.sqrt(square)[:, None]).T)

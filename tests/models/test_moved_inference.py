@@ -213,7 +213,8 @@ def test_blocks_choose_about_as_nodes_do(monkeypatch):
     xy = np.vstack([rng.normal((250, 400), 60, (1500, 2)), rng.uniform(0, 1, (500, 2)) * (1000, 600)])
     statistic = counted(xy)
     whole = squares(inference().fit(statistic, 1).flat).mean(axis=0)
-    monkeypatch.setattr(judged_inference, "FEW", 10)
+    for name in ("FEW", "FEW_ALONG"):
+        monkeypatch.setattr(judged_inference, name, 10)
     blocks = squares(inference().fit(statistic, 1).flat).mean(axis=0)
     np.testing.assert_allclose(blocks, whole, atol=25.0)
 

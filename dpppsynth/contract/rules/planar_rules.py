@@ -38,7 +38,7 @@ MATERN_BOX = 100_000
 # Of counts of moved points: nodes in a scale of the noise, 1 / rate; nodes along the longer side at least and at most,
 # and all of them at most. Standard deviations of the field behind them, its shortest range, in scales and in spacings,
 # and ranges at most.
-MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 192**2, (1.0, 1.5, 2.5, 4.0, 6.0)
+MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 256**2, (1.0, 1.5, 2.5, 4.0, 6.0)
 MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Standard deviations of details of such a field, of an eighth of its range.
 MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
@@ -160,8 +160,8 @@ def matern_ranges(tents: Mesh) -> tuple[float, ...]:
 def moved_mesh(window: Window, scale: float) -> Mesh:
     """Mesh at whose vertices points moved by planar Laplace noise are counted.
 
-    Nodes lie at most a third of the noise's scale apart, but there are no more than 36 864 of them over the window's
-    box, and 32 to 640 along its longer side: 192 of a square.
+    Nodes lie at most a third of the noise's scale apart, but there are no more than 65 536 of them over the window's
+    box, and 32 to 640 along its longer side: 256 of a square.
 
     Parameters
     ----------
