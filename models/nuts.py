@@ -235,7 +235,7 @@ def _for_nutpie(model: "Density | pm.Model") -> Any:
 
 
 def _standard(size: int, seed: int) -> Floats:
-    """Where a chain starts: z (r,) that are standard normal, as the posterior nearly is."""
+    """Start of a chain: z (r,) that are standard normal, as the posterior nearly is."""
     return np.random.default_rng(seed).standard_normal(size)
 
 

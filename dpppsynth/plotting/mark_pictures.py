@@ -45,7 +45,7 @@ STEPS = 12
 
 
 # Instants that a period of the calendar is the mean of.
-WITHIN = 6
+WITHIN = 12
 
 
 @dataclass(frozen=True)
