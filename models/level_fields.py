@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.types import Floats
-from dpppsynth.models.spectral_fields import SpectralField, Unknowns
+from dpppsynth.models.spectral_fields import MovedPrior, SpectralField, Unknowns
 from dpppsynth.models.whitened_fields import WhitenedField
 
 # Share of the largest variance below which a direction of levels has none.
@@ -21,7 +21,7 @@ NONE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class LevelField:
+class LevelField(MovedPrior):
     """Prior of the fields of L levels at the nodes of a lattice, or on the segments of streets, level by level.
 
     Unknowns are those of J fields `S u_j`, the P numbers e, and the effects of covariates.
@@ -45,21 +45,17 @@ class LevelField:
 
     @property
     def number(self) -> type:
-        """Type of the unknowns."""
         return self.each.number
 
     @property
     def effects(self) -> int:
-        """Number p of effects."""
         return 0 if self.columns is None else self.columns.shape[1]
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
         return self._fields + self.numbers.shape[1] + self.effects
 
     def field(self, unknowns: Unknowns) -> Floats:
-        """(..., L V) fields of unknowns (..., size)."""
         coefficients, numbers, effects = self._parts(unknowns)
         drawn = self.mixing @ self.each.field(coefficients)
         drawn += (numbers.real @ self.numbers.T)[..., None]
@@ -68,7 +64,6 @@ class LevelField:
         return np.asarray(drawn.reshape(*unknowns.shape[:-1], -1))
 
     def adjoint(self, fields: Floats) -> Unknowns:
-        """(..., size) transpose of the same times fields (..., L V)."""
         lead = fields.shape[:-1]
         levels = fields.reshape(*lead, len(self.mixing), -1)
         parts = [
@@ -80,20 +75,29 @@ class LevelField:
         return np.concatenate(parts, axis=-1)
 
     def dot(self, one: Unknowns, other: Unknowns) -> Floats:
-        """(...) inner products of unknowns (..., size)."""
         first, second = (self._parts(each) for each in (one, other))
         found = self.each.dot(first[0], second[0]).sum(axis=-1)
         for k in (1, 2):
             found = found + (first[k].real * second[k].real).sum(axis=-1)
         return np.asarray(found)
 
-    def white(self, k: int, rng: np.random.Generator) -> Unknowns:
-        """(k, size) draws from `N(0, I)`."""
-        coefficients = self.each.white(k * self.mixing.shape[1], rng).reshape(k, -1)
-        return np.hstack([coefficients, rng.standard_normal((k, self.size - self._fields))])
+    @property
+    def freedoms(self) -> int:
+        return self.mixing.shape[1] * self.each.freedoms + self.size - self._fields
+
+    def of_real(self, numbers: Floats) -> Unknowns:
+        lead, several, each = numbers.shape[:-1], self.mixing.shape[1], self.each.freedoms
+        fields = self.each.of_real(numbers[..., : several * each].reshape(*lead, several, each))
+        rest = numbers[..., several * each :]
+        return np.concatenate([fields.reshape(*lead, self._fields), rest], axis=-1)
+
+    def to_real(self, unknowns: Unknowns) -> Floats:
+        coefficients, *rest = self._parts(unknowns)
+        fields = self.each.to_real(coefficients)
+        flat = fields.reshape(*unknowns.shape[:-1], self.mixing.shape[1] * self.each.freedoms)
+        return np.concatenate([flat, *(each.real for each in rest)], axis=-1)
 
     def effects_of(self, unknowns: Unknowns) -> Floats:
-        """(..., p) effects, in their prior's standard deviations."""
         return np.asarray(self._parts(unknowns)[2].real)
 
     def correlations(self, unknowns: Unknowns, types: int, measure: Floats) -> Floats:
@@ -116,17 +120,7 @@ class LevelField:
         return np.concatenate([same.ravel(), told, effects])
 
     def near(self, masses: Floats, scale: float, guessed: float) -> Callable[[Unknowns], Unknowns]:
-        """Product with the inverse of a matrix near the posterior precision, as if fields and numbers were told apart.
-
-        It is that of each of the independent fields, with the points of all levels in which it has a part.
-
-        Parameters
-        ----------
-        masses : (L V,) array
-            Expected numbers of points.
-        scale, guessed : float
-            As for each field.
-        """
+        """As if fields and numbers were told apart: each field by the points of all levels in which it has a part."""
         levels = masses.reshape(len(self.mixing), -1)
         total = levels.sum(axis=1)
         fields = self.each.near((self.mixing**2).T @ levels, scale, guessed)

@@ -20,11 +20,10 @@ import scipy
 from dpppsynth.core.errors import QualityError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.models.channel_likelihood import Channel, FootprintChannel, Multinomial, ReportLikelihood, WithRest
-from dpppsynth.models.level_fields import LevelField
 from dpppsynth.models.matern_search import climb_grid
 from dpppsynth.models.planar_kernel import lattice_kernel
-from dpppsynth.models.spectral_fields import SpectralField, Unknowns
-from dpppsynth.models.whitened_fields import WhitenedField, by_columns
+from dpppsynth.models.spectral_fields import MovedPrior, Unknowns
+from dpppsynth.models.whitened_fields import by_columns
 
 # Newton decrement at which to stop, most steps and halvings, and the longest step on the log scale.
 TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
@@ -33,8 +32,6 @@ ENOUGH = 0.2
 # Residuals at which conjugate gradients stop, of Newton steps, of draws, and of what goes with effects of covariates,
 # relative to the right-hand side, and their most steps.
 ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 1e-6, 1000
-# Either has a number of unknowns, products with the field's map and its transpose, and white draws.
-MovedPrior = SpectralField | LevelField | WhitenedField
 # Share of the information that is guessed for draws, and for single nodes.
 GUESSED = 0.03
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,81 @@ ALIASES = np.arange(-2, 3)
 Unknowns = npt.NDArray[Any]
 
 
+class MovedPrior:
+    """Base of priors of fields `w = S u` with `u ~ N(0, I)`, as posteriors behind moved points take them.
+
+    Unknowns u may be complex, halves of what real numbers are transformed to: inner products are those of the latter.
+    """
+
+    @property
+    def number(self) -> type:
+        """Type of the unknowns."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns u."""
+        raise NotImplementedError
+
+    @property
+    def freedoms(self) -> int:
+        """Number of the real numbers that they stand for."""
+        raise NotImplementedError
+
+    @property
+    def effects(self) -> int:
+        """Number p of effects of covariates among them, the last ones."""
+        raise NotImplementedError
+
+    def field(self, unknowns: Unknowns) -> Floats:
+        """(..., V) `S u` of unknowns (..., size)."""
+        raise NotImplementedError
+
+    def adjoint(self, fields: Floats) -> Unknowns:
+        """(..., size) transpose of S times fields (..., V)."""
+        raise NotImplementedError
+
+    def dot(self, one: Unknowns, other: Unknowns) -> Floats:
+        """(...) inner products of unknowns (..., size)."""
+        raise NotImplementedError
+
+    def of_real(self, numbers: Floats) -> Unknowns:
+        """(..., size) unknowns that stand for real numbers (..., freedoms)."""
+        raise NotImplementedError
+
+    def to_real(self, unknowns: Unknowns) -> Floats:
+        """(..., freedoms) real numbers that unknowns (..., size) stand for."""
+        raise NotImplementedError
+
+    def effects_of(self, unknowns: Unknowns) -> Floats:
+        """(..., p) effects, in their prior's standard deviations."""
+        raise NotImplementedError
+
+    def like(self, other: Any, unknowns: Unknowns) -> Unknowns:
+        """(size,) unknowns with the same field as those of another prior of the same places, as far as possible."""
+        raise NotImplementedError
+
+    def near(self, masses: Floats, scale: float, guessed: float) -> Callable[[Unknowns], Unknowns]:
+        """Product with the inverse of a matrix near the posterior precision.
+
+        Parameters
+        ----------
+        masses : (V,) or (J, V) array
+            Expected numbers of points; of several the product is one each, for unknowns (..., J, size).
+        scale : float
+            Of the noise that moved them.
+        guessed : float
+            Share of the information at places of many points that is taken for granted everywhere.
+        """
+        raise NotImplementedError
+
+    def white(self, k: int, rng: np.random.Generator) -> Unknowns:
+        """(k, size) draws from `N(0, I)`."""
+        return self.of_real(rng.standard_normal((k, self.freedoms)))
+
+
 @dataclass(frozen=True, eq=False)
-class SpectralField:
+class SpectralField(MovedPrior):
     """Prior of a field at the nodes of a lattice: a Matern field and one of details, of an eighth of its range, summed.
 
     Unknowns (..., size) are half of the coefficients of a real field on the torus, whose other half are their
@@ -57,20 +130,20 @@ class SpectralField:
     range: float
     detail: float = 0.0
     columns: Floats | None = None
-    number: ClassVar[type] = complex
+
+    @property
+    def number(self) -> type:
+        return complex
 
     @property
     def effects(self) -> int:
-        """Number p of effects."""
         return 0 if self.columns is None else self.columns.shape[1]
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
         return self.root.size + self.effects
 
     def field(self, unknowns: Unknowns) -> Floats:
-        """(..., V) `S u` of unknowns (..., size)."""
         (nx, ny), lead = self.shape, unknowns.shape[:-1]
         coefficients = unknowns[..., : self.root.size].reshape(*lead, *self.root.shape)
         torus = fft.irfft2(coefficients * self.root, self._torus, norm="ortho")
@@ -80,44 +153,40 @@ class SpectralField:
         return np.asarray(drawn)
 
     def adjoint(self, fields: Floats) -> Unknowns:
-        """(..., size) transpose of S times fields (..., V)."""
         lead = fields.shape[:-1]
         spectrum = fft.rfft2(fields.reshape(*lead, *self.shape), self._torus, norm="ortho") * self.root
         flat = spectrum.reshape(*lead, -1)
         return flat if self.columns is None else np.concatenate([flat, fields @ self.columns], axis=-1)
 
     def dot(self, one: Unknowns, other: Unknowns) -> Floats:
-        """(...) inner products of unknowns (..., size)."""
         first, second = (np.ascontiguousarray(each, dtype=complex).view(float) for each in (one, other))
         return np.asarray(np.einsum("...i,...i,i->...", first, second, self._times))
 
-    def white(self, k: int, rng: np.random.Generator) -> Unknowns:
-        """(k, size) draws from `N(0, I)`."""
-        noise = fft.rfft2(rng.standard_normal((k, *self._torus)), norm="ortho").reshape(k, -1)
-        return noise if self.columns is None else np.hstack([noise, rng.standard_normal((k, self.effects))])
+    @property
+    def freedoms(self) -> int:
+        return math.prod(self._torus) + self.effects
+
+    def of_real(self, numbers: Floats) -> Unknowns:
+        lead, nodes = numbers.shape[:-1], math.prod(self._torus)
+        noise = fft.rfft2(numbers[..., :nodes].reshape(*lead, *self._torus), norm="ortho").reshape(*lead, -1)
+        return noise if self.columns is None else np.concatenate([noise, numbers[..., nodes:]], axis=-1)
+
+    def to_real(self, unknowns: Unknowns) -> Floats:
+        lead = unknowns.shape[:-1]
+        coefficients = unknowns[..., : self.root.size].reshape(*lead, *self.root.shape)
+        noise = fft.irfft2(coefficients, self._torus, norm="ortho").reshape(*lead, -1)
+        return np.concatenate([noise, self.effects_of(unknowns)], axis=-1)
 
     def effects_of(self, unknowns: Unknowns) -> Floats:
-        """(..., p) effects, in their prior's standard deviations."""
         return np.asarray(unknowns[..., self.root.size :].real)
 
     def like(self, other: Any, unknowns: Unknowns) -> Unknowns:
-        """(size,) unknowns with the same field as those of another prior on the same lattice, as far as possible."""
         both = (self.root > 0) & (other.root > 0)
         ratio = np.divide(other.root, self.root, out=np.zeros(both.shape), where=both)
         return unknowns * np.append(ratio.ravel(), np.ones(self.effects))
 
     def near(self, masses: Floats, scale: float, guessed: float) -> Callable[[Unknowns], Unknowns]:
-        """Product with the inverse of a matrix near the posterior precision, diagonal in the coefficients.
-
-        Parameters
-        ----------
-        masses : (V,) or (J, V) array
-            Expected numbers of points; of several the product is one each, for unknowns (..., J, size).
-        scale : float
-            Of the noise that moved them.
-        guessed : float
-            Share of the information at places of many points that is taken for granted everywhere.
-        """
+        """That of a matrix that is diagonal in the coefficients."""
         total = masses.sum(axis=-1, keepdims=True)
         often = np.divide((masses**2).sum(axis=-1, keepdims=True), total, out=np.zeros(total.shape), where=total > 0)
         diagonal = 1 + guessed * often * self.seen(scale)

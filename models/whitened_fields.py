@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy
@@ -11,14 +11,14 @@ import scipy
 from dpppsynth.core.types import Floats
 from dpppsynth.models.sparse_fields import SparseField
 from dpppsynth.models.sparse_solver import SparseFactor
-from dpppsynth.models.spectral_fields import Unknowns
+from dpppsynth.models.spectral_fields import MovedPrior, Unknowns
 
 # Share of the points that may be elsewhere where a factor is used again.
 ALIKE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class WhitenedField:
+class WhitenedField(MovedPrior):
     """Prior of a field `w = A Q^-1 R z` with `z ~ N(0, I)` and `R R' = Q`: its covariance is `A Q^-1 A'`.
 
     Attributes
@@ -28,16 +28,17 @@ class WhitenedField:
     """
 
     prior: SparseField
-    number: ClassVar[type] = float
+
+    @property
+    def number(self) -> type:
+        return float
 
     @property
     def effects(self) -> int:
-        """Number p of effects of covariates."""
         return self.prior.effects
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
         return int(self.prior.root.shape[1])
 
     @cached_property
@@ -45,25 +46,27 @@ class WhitenedField:
         return SparseFactor(self.prior.precision)
 
     def field(self, unknowns: Unknowns) -> Floats:
-        """(..., V) field of unknowns (..., size)."""
         prior = self.prior
         return by_columns(lambda each: prior.placement @ self._factor.solve(prior.root @ each), unknowns)
 
     def adjoint(self, fields: Floats) -> Unknowns:
-        """(..., size) transpose of the same times fields (..., V)."""
         prior = self.prior
         return by_columns(lambda each: prior.root.T @ self._factor.solve(prior.placement.T @ each), fields)
 
     def dot(self, one: Unknowns, other: Unknowns) -> Floats:
-        """(...) inner products of unknowns (..., size)."""
         return np.asarray((one * other).sum(axis=-1))
 
-    def white(self, k: int, rng: np.random.Generator) -> Unknowns:
-        """(k, size) draws from `N(0, I)`."""
-        return rng.standard_normal((k, self.size))
+    @property
+    def freedoms(self) -> int:
+        return self.size
+
+    def of_real(self, numbers: Floats) -> Unknowns:
+        return numbers
+
+    def to_real(self, unknowns: Unknowns) -> Floats:
+        return np.asarray(unknowns)
 
     def effects_of(self, unknowns: Unknowns) -> Floats:
-        """(..., p) effects, in their prior's standard deviations."""
         return np.asarray(unknowns[..., self.size - self.effects :])
 
     def like(self, other: Any, unknowns: Unknowns) -> Unknowns:

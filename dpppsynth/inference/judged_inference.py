@@ -18,7 +18,7 @@ from dpppsynth.core.wording import instead, mention
 from dpppsynth.inference.covariate_inference import CovariateInference
 from dpppsynth.inference.field_inference import EVEN, NO_RANGE, FitNotes, Posterior, apportion
 from dpppsynth.inference.moved_runs import MOST_VALUES, MOVED_PACE, moved_run
-from dpppsynth.inference.nuts_runs import sampling_words
+from dpppsynth.inference.nuts_runs import sampling_words, watched
 from dpppsynth.inference.sparse_inference import CHECKED, FEWEST_DRAWS, MOST_RUNS
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.matern_search import FORGOTTEN
@@ -28,7 +28,6 @@ from dpppsynth.models.moved_posterior import (
     Judged,
     LatticePosterior,
     MovedLikelihood,
-    MovedPrior,
     Place,
     VertexMasses,
     climbed,
@@ -36,7 +35,7 @@ from dpppsynth.models.moved_posterior import (
 )
 from dpppsynth.models.nuts import CHAINS, Diagnostics
 from dpppsynth.models.sparse_posterior import in_parts, integrals, kept_masses, with_masses
-from dpppsynth.models.spectral_fields import Unknowns
+from dpppsynth.models.spectral_fields import MovedPrior, Unknowns
 from dpppsynth.models.spline_fields import SplineLattice
 from dpppsynth.spatial.mesh import Floats
 
@@ -206,14 +205,18 @@ class JudgedInference(CovariateInference):
 
         Integrals over splines of a field that is linear between its vertices are the masses that it was drawn for.
         """
-        # Numbers of the vertices among the places of the fit's field.
-        places = self.at_vertices(np.arange(len(fit.field)) / 1.0).astype(np.int64)
-        density = MovedDensity.about(fit, places)
+        density = MovedDensity.about(fit)
         masses = VertexMasses(self.measure, fit.likelihood.law.n)
-        z, passed = moved_run(density, masses, k, rng, self.engine)
+        some = np.flatnonzero(self.measure)
+        places = some[watched(len(some))]
+
+        def monitored(fields: Floats) -> Floats:
+            return np.log(masses.vertex_masses(self.at_vertices(fields))[:, places])
+
+        z, passed = moved_run(density, monitored, k, rng, self.engine)
         bent = [
             with_masses(each, (wide @ masses.vertex_masses(each).T).T, wide, self.rule, masses.n)
-            for each in density.fields(z)
+            for each in (self.at_vertices(density.fields(chain)) for chain in z)
         ]
         scale = 1.0 if self.covariates is None else self.covariates.prior_sd
         return np.stack(bent), density.effects(z) * scale, passed

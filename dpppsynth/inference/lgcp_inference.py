@@ -183,7 +183,7 @@ class LGCPInference(FieldInference):
         for k, (i, basis) in enumerate(bases.items()):
             say(Step(f"NUTS, length scale {self.length_scales[i]:.4g}", k / len(bases)))
             z, passed = self._run(likelihood, basis, centre, rng)
-            kept = np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)
+            kept = np.linspace(0, z.shape[1] - 1, count[i]).round().astype(int)
             runs[i] = centre + z[:, kept] @ basis.T
             known.rhat[i], known.ess[i], known.divergences[i] = passed.rhat, passed.ess, passed.divergences
         return runs, known

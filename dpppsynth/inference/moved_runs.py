@@ -1,23 +1,26 @@
 """Runs of NUTS behind moved points."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from dpppsynth.inference.nuts_runs import WHITE_ACCEPT, log_masses, passed_run, watched
+from dpppsynth.inference.nuts_runs import WHITE_ACCEPT, passed_run
 from dpppsynth.models.moved_density import MovedDensity
-from dpppsynth.models.moved_posterior import VertexMasses
 from dpppsynth.models.nuts import CHAINS, Diagnostics
 from dpppsynth.spatial.mesh import Floats
 
-# Values of the largest field, whose matrices are dense; seconds of a run, as in `nuts_runs`.
-MOST_VALUES, MOVED_PACE = 2500, (70.0, 1000, 1.45)
+# Values of the largest field; seconds of a run, as in `nuts_runs`.
+MOST_VALUES, MOVED_PACE = 10_000, (70.0, 1000, 1.45)
 # Draws per chain of every run, and steps to find its pace.
-DRAWS, TUNE = 1000, 100
+DRAWS, TUNE = 800, 100
+# Draws whose fields are looked at together.
+TOGETHER = 100
 
 
 def moved_run(
-    density: MovedDensity, masses: VertexMasses, kept: int, rng: np.random.Generator, engine: str
+    density: MovedDensity, monitored: Callable[[Floats], Floats], kept: int, rng: np.random.Generator, engine: str
 ) -> tuple[Floats, Diagnostics | None]:
-    """(chains, kept, r) draws of z, evenly thinned, and diagnostics of masses at vertices all over the domain.
+    """(chains, kept, r) draws of z, evenly thinned, and diagnostics of monitored quantities (q,) of fields (..., V).
 
     A field that is the same everywhere, on which the points tell nothing, takes no run.
 
@@ -31,13 +34,19 @@ def moved_run(
     # PyMC is loaded where it is asked for.
     from dpppsynth.models.lgcp import model_of
 
-    places = watched(len(density.centre))
-
-    def monitored(z: Floats) -> Floats:
-        # One chain after the other: together their fields may fill the memory.
-        seen = np.stack([masses.vertex_masses(density.fields(each))[:, places] for each in z])
-        return np.concatenate([log_masses(seen), density.effects(z)], axis=-1)
+    def seen(z: Floats) -> Floats:
+        # A part of the draws after the other: together their fields may fill the memory.
+        parts = [monitored(density.fields(part)) for part in np.array_split(z, -(-len(z) // TOGETHER))]
+        return np.hstack([np.concatenate(parts), density.effects(z)])
 
     model = density if engine == "nutpie" else model_of(density)
-    z, passed = passed_run(model, monitored, rng, draws=DRAWS, tune=TUNE, engine=engine, accept=WHITE_ACCEPT)
-    return z[:, np.linspace(0, DRAWS - 1, kept).round().astype(int)], passed
+    found, passed = passed_run(
+        model,
+        lambda z: np.stack([seen(each) for each in z]),
+        rng,
+        draws=DRAWS,
+        tune=TUNE,
+        engine=engine,
+        accept=WHITE_ACCEPT,
+    )
+    return found[:, np.linspace(0, found.shape[1] - 1, kept).round().astype(int)], passed

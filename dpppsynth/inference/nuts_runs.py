@@ -14,8 +14,8 @@ from dpppsynth.spatial.mesh import Floats, Ints
 SPARSE_PACE, DENSE_PACE = (25.0, 2000, 1.1), (15.0, 1000, 1.5)
 # Seconds that NUTS takes at most where nobody asks for it.
 MOST_SECONDS = 120.0
-# Runs that fail their diagnostics are tried again with shorter steps: least rates of accepted ones.
-SHORTER = (0.0, 0.95, 0.99)
+# Runs that fail their diagnostics are tried again: least rates of accepted steps, and times as many draws.
+TRIES = ((0.0, 1), (0.9, 2), (0.99, 2))
 # Rate of accepted steps in coordinates that are standard normal, or nearly so: steps so long that a draw takes 15 of
 # them up to 10 000 unknowns.
 WHITE_ACCEPT = 0.65
@@ -33,7 +33,7 @@ def passed_run(
     engine: str = "nutpie",
     accept: float = 0.8,
 ) -> tuple[Floats, nuts.Diagnostics]:
-    """Draws of z (chains, draws, r) of a run that passed its diagnostics, with shorter steps where long ones did not.
+    """Draws of z (chains, draws, r) of a run that passed its diagnostics; where it did not, of longer ones.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def passed_run(
         Quantities (chains, draws, q) that are looked at, of draws of z.
     rng : Generator
     draws, tune : int
-        As in `nuts.Sampler.sample`.
+        As in `nuts.Sampler.sample`, of the first run.
     engine : {"nutpie", "pymc"}
     accept : float
         Rate of accepted steps that the first run aims at.
@@ -52,9 +52,9 @@ def passed_run(
     QualityError
         When none did.
     """
-    for shortest in SHORTER:
-        sampler = nuts.Sampler(model, engine, max(accept, shortest))
-        chains = sampler.sample(draws=draws, tune=tune, seed=int(rng.integers(2**31)))
+    for least, times in TRIES:
+        sampler = nuts.Sampler(model, engine, max(accept, least))
+        chains = sampler.sample(draws=times * draws, tune=times * tune, seed=int(rng.integers(2**31)))
         passed = nuts.diagnose(monitored(chains.z), chains.divergences)
         complaint = passed.complaint()
         if complaint is None:

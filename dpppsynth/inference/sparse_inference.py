@@ -168,7 +168,7 @@ class SparseInference(CovariateInference):
         z, passed = passed_run(
             model, monitored, rng, draws=NUTS_DRAWS, tune=NUTS_TUNE, engine=self.engine, accept=WHITE_ACCEPT
         )
-        return density.unknowns(z[:, np.linspace(0, NUTS_DRAWS - 1, kept).round().astype(int)]), passed
+        return density.unknowns(z[:, np.linspace(0, z.shape[1] - 1, kept).round().astype(int)]), passed
 
     @staticmethod
     def _quantities(fit: SparsePosterior, likelihood: NoisyMasses, unknowns: Floats) -> tuple[Floats, Floats]:

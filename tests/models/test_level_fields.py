@@ -84,6 +84,9 @@ def test_products_are_adjoint(own, effects):
     np.testing.assert_allclose(found.adjoint(w)[2], found.adjoint(w[2]))
     assert found.effects_of(u).shape == (3, effects)
     np.testing.assert_allclose(found.effects_of(u), u[:, found.size - effects :].real)
+    numbers = found.to_real(u)
+    np.testing.assert_allclose((numbers[0] * numbers[1]).sum(), found.dot(u[0], u[1]))
+    np.testing.assert_allclose(found.of_real(numbers), u)
 
 
 def test_white_noise_gives_the_prior():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpppsynth.models.level_fields import LevelField
-from dpppsynth.models.moved_density import MovedDensity
+from dpppsynth.models.moved_density import KNOWN, MovedDensity
 from dpppsynth.models.moved_posterior import lattice_mode, moved_likelihood
 from dpppsynth.models.nuts import Sampler, diagnose
 from dpppsynth.models.regular_meshes import regular_triangulation
@@ -22,7 +22,6 @@ from dpppsynth.spatial.domains import Window
 SHAPE, SPACING, EXTENSION = (5, 4), (10.0, 12.0), 6
 MEASURE = np.random.default_rng(1).uniform(0.5, 1.5, SHAPE)
 MEASURE[2, 1:3] = 0.0
-PLACES = np.flatnonzero(MEASURE.ravel() > 0)
 COLUMNS = np.random.default_rng(2).normal(size=(20, 2))
 
 
@@ -55,29 +54,17 @@ CASES = {
 }
 
 
-def law_of(prior, places, size):
-    """Covariance of fields at places and effects, from inner products of the prior's own unknowns."""
-    single = np.zeros((len(places), size))
-    single[np.arange(len(places)), places] = 1.0
-    rows = prior.adjoint(single)
-    both = prior.effects_of(rows)
-    fields = np.array([[prior.dot(one, other) for other in rows] for one in rows])
-    return np.block([[fields, both], [both.T, np.eye(both.shape[1])]])
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_density_is_that_of_field_and_effects_and_its_gradient_the_slope(case):
+def test_density_is_that_of_field_and_noise_and_its_gradient_the_slope(case):
     levels, prior = CASES[case]
     likelihood = counted(levels)
-    size = len(likelihood.measure)
-    places = np.flatnonzero(likelihood.measure > 0)
-    density = MovedDensity.about(lattice_mode(likelihood, prior), places)
-    inverse = np.linalg.pinv(law_of(prior, places, size), rcond=1e-9, hermitian=True)
+    density = MovedDensity.about(lattice_mode(likelihood, prior))
 
     def exact(z):
-        field, known = np.zeros(size), np.append(density.fields(z), density.effects(z))
-        field[places] = density.fields(z)
-        return likelihood.log_density(field) - known @ inverse @ known / 2
+        unknowns = prior.of_real(density.noise(z))
+        np.testing.assert_allclose(density.fields(z), prior.field(unknowns))
+        np.testing.assert_allclose(density.effects(z), prior.effects_of(unknowns))
+        return likelihood.log_density(prior.field(unknowns)) - prior.dot(unknowns, unknowns) / 2
 
     function, rng = density.function(), np.random.default_rng(4)
     for z in rng.normal(size=(3, density.size)):
@@ -88,18 +75,41 @@ def test_density_is_that_of_field_and_effects_and_its_gradient_the_slope(case):
         assert gradient @ along == pytest.approx(slope, rel=1e-5, abs=1e-4)
 
 
-@pytest.mark.parametrize("prior", [plane(COLUMNS), sparse()])
-def test_curvature_is_one_at_the_mode_of_what_was_expected(prior):
+def as_expected(prior):
     """Counts as an even field has them: that field is the mode, and the information is the expected one."""
     known = counted()
     chances = known.chances(known.shares(np.zeros(20)))
     known = replace(known, counts=400 * chances, law=replace(known.law, n=400.0))
-    density = MovedDensity.about(lattice_mode(known, prior), PLACES)
+    return MovedDensity.about(lattice_mode(known, prior))
+
+
+def curvature(density):
+    """Eigenvalues of the density's matrix of second derivatives at the mode, with their signs changed."""
     function = density.function()
-    steps = 1e-4 * np.eye(density.size)
-    hessian = np.array([(function(step)[1] - function(-step)[1]) / 2e-4 for step in steps])
-    np.testing.assert_allclose(hessian, -np.eye(density.size), atol=1e-4)
     assert np.abs(function(np.zeros(density.size))[1]).max() < 1e-6
+    steps = 1e-4 * np.eye(density.size)
+    return -np.linalg.eigvalsh(np.array([(function(step)[1] - function(-step)[1]) / 2e-4 for step in steps]))
+
+
+PRIORS = [plane(COLUMNS), sparse()]
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_curvature_is_one_at_the_mode_of_what_was_expected(prior, monkeypatch):
+    monkeypatch.setattr("dpppsynth.models.moved_density.KNOWN", 0.0)
+    np.testing.assert_allclose(curvature(as_expected(prior)), 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_of_directions_that_are_little_known_curvature_is_nearly_one(prior, monkeypatch):
+    """Of which the points tell less than a share of what is known before; no direction is told apart in vain."""
+    for name, value in {"FEW": 1, "FIRST": 2}.items():
+        monkeypatch.setattr(f"dpppsynth.models.moved_density.{name}", value)
+    density = as_expected(prior)
+    found = curvature(density)
+    assert 2 < density.axes.shape[1] < density.size / 2
+    assert found.min() > 0.99
+    assert found.max() < 1 + KNOWN
 
 
 WAVES = np.stack(np.meshgrid(np.linspace(-1.7, 1.7, 12), np.cos(np.arange(9)), indexing="ij"), axis=-1).reshape(-1, 2)
@@ -122,9 +132,11 @@ def test_effects_are_drawn_as_uncertain_as_they_are_beside_a_smooth_field(case):
     counts = np.random.default_rng(3).poisson(3.0, (*levels, 24, 21))
     known = moved_likelihood(counts, np.ones((*levels, 12, 9)), rate=1 / 15, spacing=SPACING, extension=EXTENSION)
     fit = lattice_mode(known, prior)
-    density = MovedDensity.about(fit, np.arange(len(fit.field)))
-    exact = np.vstack([density.told * density.sd, density.basis[[0, 50, 107]] - density.basis.mean(axis=0)])
-    exact = exact @ exact.T
+    told = prior.of_real(np.eye(prior.freedoms))
+    fields = prior.field(told)
+    precision = np.eye(prior.freedoms) + fields @ known.information(fit.field)(fields).T
+    several = np.hstack([prior.effects_of(told), fields[:, [0, 50, 107]] - fields.mean(axis=1, keepdims=True)])
+    exact = several.T @ np.linalg.solve(precision, several)
     moves = fit.deviations(600, np.random.default_rng(4)).T
     fields = prior.field(moves)
     drawn = np.hstack([prior.effects_of(moves), fields[:, [0, 50, 107]] - fields.mean(axis=1, keepdims=True)])
@@ -135,10 +147,10 @@ def test_effects_are_drawn_as_uncertain_as_they_are_beside_a_smooth_field(case):
 
 def test_an_even_field_is_told_nothing():
     fit = lattice_mode(counted(), SpectralField(SHAPE, SPACING, 0.0, 30.0))
-    even = MovedDensity.about(fit, PLACES)
+    even = MovedDensity.about(fit)
     assert even.is_even
     assert (even.fields(np.zeros((2, even.size))) == 0).all()
-    assert not MovedDensity.about(lattice_mode(counted(), plane()), PLACES).is_even
+    assert not MovedDensity.about(lattice_mode(counted(), plane())).is_even
 
 
 def test_nuts_draws_from_the_exact_posterior_of_three_nodes():
@@ -151,16 +163,16 @@ def test_nuts_draws_from_the_exact_posterior_of_three_nodes():
     measure = np.array([[1.0, 0.5], [0.0, 1.5]])
     likelihood = moved_likelihood(counts, measure, rate=1 / 5, spacing=(10.0, 10.0), extension=6)
     prior, places = SpectralField((2, 2), (10.0, 10.0), 2.5, 20.0), np.array([0, 1, 3])
-    density = MovedDensity.about(lattice_mode(likelihood, prior), places)
+    density = MovedDensity.about(lattice_mode(likelihood, prior))
     chains = Sampler(density).sample(draws=500, tune=200, seed=5)
-    found = differences(density.fields(chains.z))
+    found = differences(density.fields(chains.z)[..., places])
     passed = diagnose(found, chains.divergences)
     assert passed.divergences == 0
     assert passed.ess > 400
 
     side = np.linspace(-5.2, 5.2, 27)
     white = np.stack(np.meshgrid(side, side, side), axis=-1).reshape(-1, 3)
-    fields = white @ np.linalg.cholesky(law_of(prior, places, 4)).T
+    fields = white @ np.linalg.cholesky(law_of(prior, places)).T
     shares = measure.ravel()[places] * np.exp(fields)
     chances = likelihood.channel.matrix[:, places] @ (shares / shares.sum(axis=1, keepdims=True)).T
     weight = likelihood.counts @ np.log(chances) - (white**2).sum(axis=1) / 2
@@ -171,8 +183,17 @@ def test_nuts_draws_from_the_exact_posterior_of_three_nodes():
     error = 6 / np.sqrt(passed.ess)
     assert (np.abs(found.mean(axis=(0, 1)) - mean) < error * np.sqrt(variance)).all()
     assert (np.abs(found.var(axis=(0, 1)) - variance) < error * np.sqrt(fourth - variance**2)).all()
-    laplace = (differences(density.basis.T) ** 2).sum(axis=0)
+    steps = density.fields(np.eye(density.size)) - density.fields(np.zeros(density.size))
+    laplace = (differences(steps[:, places]) ** 2).sum(axis=0)
     assert (laplace < 0.75 * variance).all()
+
+
+def law_of(prior, places):
+    """Covariance of fields at places, from inner products of the prior's own unknowns."""
+    single = np.zeros((len(places), 4))
+    single[np.arange(len(places)), places] = 1.0
+    rows = prior.adjoint(single)
+    return np.array([[prior.dot(one, other) for other in rows] for one in rows])
 
 
 def differences(fields):

@@ -55,6 +55,9 @@ def test_products_are_adjoint(range_, shape):
     np.testing.assert_allclose(prior.field(u)[1], prior.field(u[1]))
     np.testing.assert_allclose(prior.adjoint(w)[2], prior.adjoint(w[2]))
     np.testing.assert_allclose(prior.effects_of(u), u[:, -2:].real)
+    numbers = prior.to_real(u)
+    np.testing.assert_allclose((numbers[0] * numbers[1]).sum(), prior.dot(u[0], u[1]))
+    np.testing.assert_allclose(prior.of_real(numbers), u)
 
 
 def test_white_noise_gives_the_prior():

@@ -100,10 +100,10 @@ def test_a_release_is_inferred_again_from_the_same_numbers(tmp_path):
 def test_a_field_of_many_values_stays_an_approximation():
     """Before anything is sampled, and with a remedy that works; a release keeps what it has."""
     how = {"mechanism": "moved", "alpha": 25.0}
-    fine, coarse = (regular_triangulation(WINDOW, shape=shape) for shape in ((70, 50), (60, 40)))
+    fine, coarse = (regular_triangulation(WINDOW, shape=shape) for shape in ((130, 100), (60, 40)))
     with pytest.raises(
         dps.InputError,
-        match=r"^inference: .* inference='laplace', plan with mechanism 'tents', or .* mesh of 2500 vertices",
+        match=r"^inference: .* inference='laplace', plan with mechanism 'tents', or .* mesh of 10000 vertices",
     ):
         dps.LGCPSynthesizer(1.0, inference="nuts", mesh=fine, **how).check(WINDOW, n=100)
     for mended in (
@@ -114,11 +114,12 @@ def test_a_field_of_many_values_stays_an_approximation():
         assert dps.LGCPSynthesizer(1.0, **how | mended).check(WINDOW, n=100).epsilon() == pytest.approx(1.0)
 
 
-def test_of_too_many_segments_no_other_mesh_is_offered():
+def test_of_too_many_segments_no_other_mesh_is_offered(monkeypatch):
     """The field along streets has segments by a rule of the noise; a coarser mesh of counts would not change them."""
     how = {"alpha": 0.5, "mechanism": "moved"}
+    monkeypatch.setattr("dpppsynth.inference.judged_inference.MOST_VALUES", 100)
     with pytest.raises(
-        dps.InputError, match=r"2500 values at most, and this one has \d+; take [^,]*, plan with [^,]*\.$"
+        dps.InputError, match=r"100 values at most, and this one has \d+; take [^,]*, plan with [^,]*\.$"
     ):
         dps.LGCPSynthesizer(1.0, inference="nuts", **how).plan(STREETS, n=100)
     for mended in ({"inference": "laplace"}, {"inference": "nuts", "mechanism": "tents"}):
