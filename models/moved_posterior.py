@@ -30,8 +30,8 @@ TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
 # Share of the predicted gain that a step must bring.
 ENOUGH = 0.2
 # Residuals at which conjugate gradients stop, of Newton steps, of draws, and of what goes with effects of covariates,
-# relative to the right-hand side, and their most steps.
-ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 1e-6, 1000
+# relative to the right-hand side, and their most steps, of single nodes' directions too.
+ROUGH, FINE, FINER, GRADIENTS, ALONG = 0.3, 0.1, 1e-6, 1000, 20
 # Share of the information that is guessed for draws, and for single nodes.
 GUESSED = 0.03
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
@@ -185,7 +185,9 @@ class LatticePosterior:
         """(V,) field at the mode."""
         return self.prior.field(self.mode)
 
-    def solve(self, right: Unknowns, residual: float, guessed: float = 0.0, held: int = 0) -> Unknowns:
+    def solve(
+        self, right: Unknowns, residual: float, guessed: float = 0.0, held: int = 0, most: int = GRADIENTS
+    ) -> Unknowns:
         """(..., size) solutions of systems with the unknowns' precision matrix, to a relative residual.
 
         `guessed` is the share of the information at places of many points that a preconditioner takes for granted
@@ -196,7 +198,7 @@ class LatticePosterior:
         masses = likelihood.counts.sum() * likelihood.shares(self.field)
         near = without_last(prior.near(masses, likelihood.scale, guessed), held)
         system, right = without_last(self.precision(), held), without_last(np.copy, held)(right)
-        return solved(system, prior.dot, right, near, residual)
+        return solved(system, prior.dot, right, near, residual, most)
 
     def precision(self) -> Callable[[Unknowns], Unknowns]:
         """Products (..., size) with the precision of the unknowns."""
@@ -246,7 +248,7 @@ class LatticePosterior:
         single = np.zeros((len(nodes), len(self.field)))
         single[np.arange(len(nodes)), nodes] = 1.0
         rows = self.prior.adjoint(single)
-        moved = self.solve(rows, ROUGH, GUESSED)
+        moved = self.solve(rows, ROUGH, GUESSED, most=ALONG)
         # However roughly solved, along them the approximation is standard normal; a field that is even has no variance.
         square = np.maximum(self.prior.dot(moved, self.precision()(moved)), TINY)
         return np.asarray((moved / np.sqrt(square)[:, None]).T)
@@ -418,6 +420,7 @@ def solved(
     right: Unknowns,
     near: Callable[[Unknowns], Unknowns],
     residual: float,
+    most: int = GRADIENTS,
 ) -> Unknowns:
     """(..., size) solutions of systems by conjugate gradients.
 
@@ -432,12 +435,14 @@ def solved(
         Product with the inverse of a matrix near it.
     residual : float
         Norm of what may be left of each right-hand side, relative to it.
+    most : int
+        Steps after which to stop all the same.
     """
     solution, rest = np.zeros_like(right), right.copy()
     enough, square = residual**2 * dot(right, right), dot(right, right)
     step = near(rest)
     along, height = step, dot(rest, step)
-    for _ in range(GRADIENTS):
+    for _ in range(most):
         if (square <= enough).all():
             break
         moved = system(along)

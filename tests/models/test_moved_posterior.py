@@ -48,6 +48,7 @@ def exactly(monkeypatch):
     monkeypatch.setattr(moved_posterior, "TOLERANCE", 1e-9)
     monkeypatch.setattr(moved_posterior, "ROUGH", 1e-3)
     monkeypatch.setattr(moved_posterior, "FINE", 1e-3)
+    monkeypatch.setattr(moved_posterior, "ALONG", 1000)
 
 
 class TestChannel:
