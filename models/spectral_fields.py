@@ -158,11 +158,13 @@ class SpectralField:
 
 
 def torus(shape: tuple[int, int], spacing: tuple[float, float], wider: float) -> tuple[int, int]:
-    """Nodes around a torus so many times as wide as a lattice, and as a square of its area; 1 along an axis of one."""
+    """Nodes around a torus so many times as wide as a lattice, and as a square of its area; of a row 1 across it."""
     width = math.sqrt(math.prod(side * step for side, step in zip(shape, spacing, strict=True)))
     least = (math.ceil(wider * max(side, width / step)) for side, step in zip(shape, spacing, strict=True))
+    row = max(shape) > 1
     nx, ny = (
-        1 if side == 1 else int(fft.next_fast_len(wide, real=True)) for side, wide in zip(shape, least, strict=True)
+        1 if row and side == 1 else int(fft.next_fast_len(wide, real=True))
+        for side, wide in zip(shape, least, strict=True)
     )
     return nx, ny
 
