@@ -73,7 +73,7 @@ class GridField:
 
     @cached_property
     def _torus(self) -> tuple[int, int]:
-        return torus(self.shape, ONE, WIDER)
+        return torus(self.shape, WIDER)
 
     @cached_property
     def _root(self) -> Floats:
