@@ -4,9 +4,8 @@ Range and standard deviation are chosen from public lists by the Laplace approxi
 enough for dense matrices. The mode is found by Newton steps with expected information, whose systems are solved by a
 factor there and by conjugate gradients on finer grids.
 
-The field is a Matern field of smoothness 1, by fast Fourier transforms on a torus twice as wide as the grid. There the
-covariance of the cells is that of the plane, but for what wraps around or would be negative in the spectrum: where the
-range is about the width of the grid, correlations are cut off far away.
+The field is a Matern field of smoothness 1 with the spectrum of the plane, or of a line, by fast Fourier transforms on
+a torus twice as wide as the grid. So neighbours are as alike as they are in the plane, however long the range.
 """
 
 import math
@@ -18,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 from scipy import fft
-from scipy.special import kv
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models.channel_likelihood import Multinomial, ReportLikelihood
+from dpppsynth.models.spectral_fields import plane_spectrum, torus
 from dpppsynth.spatial.mesh import Floats
 
+# Times the torus is as wide as the grid, at least, and cells are apart.
+WIDER, ONE = 2.0, (1.0, 1.0)
 # Added to the variances of the dense covariance, relative to them, so that it has a factor.
 JITTER = 1e-8
 
@@ -72,16 +73,12 @@ class GridField:
 
     @cached_property
     def _torus(self) -> tuple[int, int]:
-        nx, ny = (int(fft.next_fast_len(2 * side, real=True)) for side in self.shape)
-        return nx, ny
+        return torus(self.shape, WIDER)
 
     @cached_property
     def _root(self) -> Floats:
         """Root of the spectrum, scaled to the standard deviation."""
-        x, y = (np.minimum(np.arange(side), side - np.arange(side)) for side in self._torus)
-        spectrum = np.maximum(fft.rfft2(matern(np.hypot(x[:, None], y) / self.range)).real, 0.0)
-        variance = fft.irfft2(spectrum, self._torus)[0, 0]
-        return np.asarray(np.sqrt(spectrum * (self.sigma**2 / variance)))
+        return np.asarray(self.sigma * np.sqrt(plane_spectrum(self._torus, ONE, self.range)))
 
     def _filtered(self, values: Floats) -> Floats:
         return np.asarray(fft.irfft2(fft.rfft2(values) * self._root, self._torus))
@@ -111,13 +108,6 @@ class DenseField:
     def adjoint(self, w: Floats) -> Floats:
         """(V,) L' w."""
         return np.asarray(self.factor.T @ w)
-
-
-def matern(distance: Floats) -> Floats:
-    """Correlations of smoothness 1 at distances in ranges."""
-    scaled = np.sqrt(8.0) * np.asarray(distance, dtype=float)
-    near = scaled < 1e-9
-    return np.where(near, 1.0, np.where(near, 1.0, scaled) * kv(1, np.where(near, 1.0, scaled)))
 
 
 # Ranges, in sides of the grid, and standard deviations that are tried, from those in the middle.

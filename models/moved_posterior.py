@@ -489,25 +489,27 @@ class Halves:
         one, other = (replace(likelihood, counts=each, law=Multinomial(float(each.sum()))) for each in (counts, rest))
         return cls(one, other)
 
-    def judge(self, prior: MovedPrior, near: "Judged | None" = None) -> "Judged":
+    def judge(self, prior: Callable[[MovedLikelihood], MovedPrior], near: "Judged | None" = None) -> "Judged":
         """Log-likelihood of each half at the mode of the other, summed; the search starts at the modes of `near`.
 
-        Of very many points one half is foretold alone, and counts twice.
+        A prior that is partly found from the points is found from the half that is known. Of very many points one half
+        is foretold alone, and counts twice.
         """
         both = ((self.one, self.other), (self.other, self.one))[: 2 if self.one.law.n < MANY else 1]
-        starts = [None] * len(both) if near is None else [prior.like(near.prior, mode) for mode in near.modes]
-        fits = [lattice_mode(known, prior, start) for (known, _), start in zip(both, starts, strict=True)]
-        score = sum(told.log_density(fit.field) for (_, told), fit in zip(both, fits, strict=True)) * 2 / len(both)
-        return Judged(score, prior, tuple(fit.mode for fit in fits))
+        fits, score = list[LatticePosterior](), 0.0
+        for k, (known, told) in enumerate(both):
+            own = prior(known)
+            fits.append(lattice_mode(known, own, None if near is None else own.like(*near.modes[k])))
+            score += told.log_density(fits[k].field) * 2 / len(both)
+        return Judged(score, tuple((fit.prior, fit.mode) for fit in fits))
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Score of a prior, and modes of both halves."""
+    """Score of a prior, and for either half the prior with the mode under it."""
 
     score: float
-    prior: MovedPrior
-    modes: tuple[Unknowns, ...]
+    modes: tuple[tuple[MovedPrior, Unknowns], ...]
 
 
 Place = tuple[int, ...]

@@ -115,7 +115,8 @@ def _compiled() -> Callable[..., tuple[float, Floats]]:
     """The density, compiled; the functions that it calls are compiled into it."""
     from numba.extending import register_jitable
 
-    register_jitable(fastmath=True)(_dot)
+    # Sums in any order, but what is no number stays so: a chain that runs away is told by it.
+    register_jitable(fastmath={"reassoc", "contract"})(_dot)
     for part in (_times, _times_transposed, _along, _add, _from_white, _to_white, _masses, _spline, _numbers):
         register_jitable(part)
     return compiled(_value_and_gradient)

@@ -231,11 +231,12 @@ class JudgedInference(CovariateInference):
             tried += 1
             values = (f"{name} {each[k]:.4g}" for (name, each), k in zip(self.lists.items(), place, strict=True))
             say(Step(f"field of {', '.join(values)}", min(0.5, tried / 40)))
-            return halves.judge(self.prior_at(likelihood, int(np.ravel_multi_index(place, lengths))), near)
+            number = int(np.ravel_multi_index(place, lengths))
+            return halves.judge(lambda half: self.prior_at(half, number), near)
 
         found = climbed(judge, lengths, self.first)
         scores = {int(np.ravel_multi_index(place, lengths)): each.score for place, each in found.items()}
         if self.even:
             last = len(self.scales) - 1
-            scores[last] = halves.judge(self.prior_at(likelihood, last)).score + float(np.log(EVEN))
+            scores[last] = halves.judge(lambda half: self.prior_at(half, last)).score + float(np.log(EVEN))
         return scores

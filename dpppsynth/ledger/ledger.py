@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dpppsynth.contract.account import Account, Levels, Subset, counted_few
-from dpppsynth.core.arguments import flag
+from dpppsynth.core.arguments import flag, shown
 from dpppsynth.core.atomic_files import locked, whole_file
 from dpppsynth.core.errors import DpppsynthError, InputError, PrivacyCheckError
 from dpppsynth.core.html_card import html_card
@@ -359,6 +359,9 @@ class Ledger(Account):
         InputError
             As there; also for a seeded release, and for one that stands in this ledger.
         """
+        if not hasattr(release, "certificate_dict"):
+            msg = f"release: needs a release, got {shown(release)}; load_release('public') opens a saved one."
+            raise InputError(msg)
         cert = json.loads(canonical_json(release.certificate_dict()))
         hashes = {"certificate": statement_hash(cert), "paid": statement_hash(cert, estimator=False)}
         if release.seeded:
@@ -369,7 +372,8 @@ class Ledger(Account):
             if any(each.id == release.entry or each.paid == hashes["paid"] for each in history.entries.values()):
                 msg = "release: it stands in this ledger already, and counts once."
                 raise InputError(msg)
-            points = _released_points(release, subset) if history.budget.relation.n_is_public else (None,) * 4
+            told = history.budget.relation.n_is_public
+            points = _released_points(release, subset) if told else (None, None, subset, None)
             made = _authorisation(history, release.guarantee, release.mechanism, release.domain, points)
             return made | {"kind": ENTERED} | hashes
 

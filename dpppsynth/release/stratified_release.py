@@ -212,8 +212,8 @@ class StratifiedRelease:
     def _join(self, parts: Iterable[PointPattern]) -> PointPattern:
         parts = list(parts)
         mark = np.repeat(np.array(self.levels), [len(part) for part in parts])
-        positions = np.concatenate([part.positions for part in parts])
-        return PointPattern.at(positions, self.domain, {self.by: mark}, synthetic=True).told(parts[0].source)
+        xy = np.concatenate([part.xy for part in parts])
+        return PointPattern.synthetic(xy, self.domain, {self.by: mark}).told(parts[0].source)
 
 
 def _free(release: Release) -> CoxRelease[LatticeStatistic]:

@@ -217,7 +217,11 @@ class PointPattern:
 
     def part(self, chosen: NDArray[np.bool_], *, synthetic: bool = False) -> PointPattern:
         """Return the points that are chosen, a boolean array (n,), without marks; a synthetic part may be empty."""
-        part = PointPattern.at(self.positions[chosen], self.domain, synthetic=synthetic)
+        if synthetic:
+            # Positions along streets would round their coordinates anew.
+            part = PointPattern.synthetic(self.xy[chosen], self.domain)
+        else:
+            part = PointPattern.at(self.positions[chosen], self.domain)
         return part.told(self.source).snapped(self.snap)
 
     def to_geodataframe(self) -> geopandas.GeoDataFrame:

@@ -460,6 +460,7 @@ def test_generator_with_a_key_of_16_bits_is_found(monkeypatch, synthesizer):
     result = found_by(few, 450)
     assert result is not None
     assert list(result.repeats) == ["noise"]
+    assert "came again" in str(result.repeats["noise"])
     assert not any(finding.violated for finding in result.findings)
     monkeypatch.undo()
     assert not audit(few, trials=450).violated

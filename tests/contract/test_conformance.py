@@ -31,6 +31,7 @@ from dpppsynth.privacy import verify
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace, TruncatedNoise
 from dpppsynth.privacy.relations import MovedPoint
 from dpppsynth.release import load_release
+from dpppsynth.release.certificate import statement_hash
 from dpppsynth.release.rederive import COMMON
 from dpppsynth.release.release import Release
 from dpppsynth.spatial.domains import Window
@@ -470,7 +471,9 @@ class TestCertificate:
         assert (cert["seeded"], cert["releasable"]) == (True, False)
         assert cert["warning"] == "seeded"
         assert [c.name for c in verify(folder).checks if not c.holds] == ["randomness"]
-        assert load_release(folder).seeded
+        again = load_release(folder)
+        assert again.seeded
+        assert statement_hash(again.certificate_dict()) == statement_hash(cert)
 
     @pytest.mark.exhaustive
     @over(FAST, turn=2)

@@ -20,6 +20,7 @@ from support.seams import chance_for_nuts, randomise_by, touched
 
 from dpppsynth.core.errors import BudgetError, InformationWarning, InputError, QualityError, ReleaseBlocked
 from dpppsynth.ledger import Authorisation, Ledger, compare
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import (
@@ -548,6 +549,31 @@ class TestMadeBefore:
         points = ledger.releases[0].points
         numbers = {"year": {"2021": 100, "2022": 73}}
         assert points is None if known else points.to_dict()["levels"] == numbers
+        if known:
+            with pytest.raises(InputError, match=r"^subset: the number of points is secret"):
+                ledger.enter(early.release(PATTERN, **known), subset={"year": 2021})
+
+    def test_they_are_known_again_by_what_was_paid_for(self, path, tmp_path):
+        """Points of levels on slanted streets have the coordinates of the file; inferring again is no new release."""
+        streets = LinearNetwork([[0, 0], [431, 877], [903, 139]], [[0, 1], [1, 2]])
+        at = streets.pattern(np.arange(173) % 2, np.random.default_rng(4).random(173))
+        years = PointPattern(at.xy, streets, YEARS.marks)
+        kernel = KernelSynthesizer(1.0, delta=1e-6, alpha=25.0)
+        made = kernel.release_by(years, by="year", levels=[2021, 2022])
+        made.save(tmp_path / "streets")
+        ledger = Ledger.open(path)
+        ledger.enter(load_release(tmp_path / "streets"))
+        assert all(check.holds for check in compare(ledger, certificate.read(tmp_path / "streets")))
+        with pytest.raises(InputError, match=r"^release: it stands in this ledger"):
+            ledger.enter(made)
+        other = Ledger.create(tmp_path / "other.json", epsilon=2.0, delta=1e-5, alpha=25.0)
+        early = COX.release(PATTERN)
+        other.enter(early)
+        again = early.infer(length_scales=(300.0,))
+        with pytest.raises(InputError, match=r"^release: it stands in this ledger"):
+            other.enter(again)
+        (failed,) = (check for check in compare(other, again.certificate_dict()) if not check.holds)
+        assert "with another estimator" in failed.detail
 
     def test_what_is_refused(self, path):
         ledger, early = Ledger.open(path), TENTS.release(PATTERN)
@@ -556,6 +582,7 @@ class TestMadeBefore:
             (early, InputError, "^release: it stands in this ledger"),
             (TENTS.release(PATTERN, 1), InputError, "^release: a seeded one"),
             (replace(TENTS, epsilon=1.6).release(PATTERN), BudgetError, "does not suffice"),
+            ("public", InputError, r"^release: needs a release, got 'public'; load_release"),
         ):
             with pytest.raises(error, match=said):
                 ledger.enter(release)

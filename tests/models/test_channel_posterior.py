@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy import optimize
+from support.fields import distances, matern
 
 from dpppsynth.models import channel_posterior
 from dpppsynth.models.channel_likelihood import MatrixChannel, Multinomial, ReportLikelihood
-from dpppsynth.models.channel_posterior import DenseField, GridField, Hyper, chosen_prior, field_shares, matern, mode
+from dpppsynth.models.channel_posterior import DenseField, GridField, Hyper, chosen_prior, field_shares, mode
 
 SHAPE = (6, 5)
 
@@ -25,14 +26,19 @@ def likelihood(n=500, shape=SHAPE, seed=1, peaks=2.0):
 
 
 class TestFields:
-    def test_covariances_are_those_of_the_plane(self):
-        """Nothing is cut off as long as the range is well below the width."""
-        prior = GridField((12, 9), 1.7, 3.0)
-        i, j = np.divmod(np.arange(108), 9)
-        distance = np.hypot(i[:, None] - i, j[:, None] - j)
-        np.testing.assert_allclose(prior.covariance(), 1.7**2 * matern(distance / 3.0), atol=2e-3)
-        assert matern(np.array([0.0, 1.0]))[0] == 1.0
-        assert matern(1.0) == pytest.approx(0.1397, abs=1e-4)
+    @pytest.mark.parametrize("shape", [(12, 9), (20, 1)])
+    def test_covariances_are_those_of_the_plane(self, shape):
+        """Nothing wraps around as long as the range is well below the width."""
+        prior = GridField(shape, 1.7, 3.0)
+        np.testing.assert_allclose(prior.covariance(), 1.7**2 * matern(distances(shape), 3.0), atol=0.01)
+
+    @pytest.mark.parametrize(("shape", "range_"), [((15, 15), 36.0), ((20, 20), 24.0), ((20, 1), 24.0)])
+    def test_long_ranges_are_as_smooth_as_in_the_plane(self, shape, range_):
+        """Neighbours would differ by twice as much with covariances by distances round the torus."""
+        apart = distances(shape)
+        near = (apart > 0) & (apart < 3)
+        rough = 1 - GridField(shape, 1.0, range_).covariance()[near]
+        np.testing.assert_allclose(rough, 1 - matern(apart[near], range_), rtol=0.15)
 
     @pytest.mark.parametrize("range_", [0.4, 3.0, 30.0])
     def test_products_are_those_of_one_matrix(self, range_):

@@ -141,6 +141,6 @@ class TestHalves:
         scores = {}
         for name, each in (("same", same), ("unlike", unlike)):
             halves = Halves.of(moved_likelihood(each, np.ones((2, *SHAPE)), **LATTICE), np.random.default_rng(7))
-            scores[name] = [halves.judge(prior(own)).score for own in (0.05, 1.0)]
+            scores[name] = [halves.judge(lambda _, own=own: prior(own)).score for own in (0.05, 1.0)]
         assert scores["same"][0] > scores["same"][1]
         assert scores["unlike"][0] < scores["unlike"][1]

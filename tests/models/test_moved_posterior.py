@@ -189,21 +189,25 @@ class TestChoice:
     def test_scores_are_of_the_half_that_was_not_seen(self, exactly, monkeypatch):
         """A wild prior follows its own half, but foretells the other worse than a prior that fits."""
         halves = Halves.of(likelihood(300), np.random.default_rng(1))
-        fair, wild = (halves.judge(SpectralField(SHAPE, SPACING, sigma, 4.0)) for sigma in (1.5, 30.0))
+        priors = [SpectralField(SHAPE, SPACING, sigma, 4.0) for sigma in (1.5, 30.0)]
+        fair, wild = (halves.judge(lambda _, prior=prior: prior) for prior in priors)
         own = [
             sum(
-                half.log_density(judged.prior.field(mode))
-                for half, mode in zip((halves.one, halves.other), judged.modes, strict=True)
+                half.log_density(prior.field(mode))
+                for half, (prior, mode) in zip((halves.one, halves.other), judged.modes, strict=True)
             )
             for judged in (fair, wild)
         ]
         assert own[1] > own[0]
         assert fair.score > wild.score
-        again = halves.judge(fair.prior, wild)
+        again = halves.judge(lambda _: priors[0], wild)
         assert again.score == pytest.approx(fair.score, abs=0.01)
         monkeypatch.setattr(moved_posterior, "MANY", 10)
-        alone = halves.judge(fair.prior)
-        assert alone.score == pytest.approx(2 * halves.other.log_density(fair.prior.field(fair.modes[0])), abs=0.01)
+        seen = []
+        alone = halves.judge(lambda half: (seen.append(half), priors[0])[1])
+        assert seen == [halves.one]
+        prior, mode = fair.modes[0]
+        assert alone.score == pytest.approx(2 * halves.other.log_density(prior.field(mode)), abs=0.01)
 
     def test_climbing(self):
         """The summit of a table with one is found, without trying all of it."""
@@ -212,7 +216,7 @@ class TestChoice:
         def judge(place, near):
             tried.append(place)
             assert near is None or abs(np.array(near.modes) - place).sum() == 1
-            return Judged(-float((place[0] - 4) ** 2 + (place[1] - 1) ** 2), None, place)
+            return Judged(-float((place[0] - 4) ** 2 + (place[1] - 1) ** 2), place)
 
         found = climbed(judge, (9, 9), (2, 3))
         assert max(found, key=lambda place: found[place].score) == (4, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import shapely
-from scipy.special import gamma, kv
+from support.fields import matern
 from support.networks import web
 
 from dpppsynth import InputError, LinearNetwork, Window
@@ -25,12 +25,6 @@ HOLED = Window(
 STREET = LinearNetwork([[0, 0], [1000, 0]], [[0, 1]])
 # A closed street of length 1000: one edge from a vertex to itself.
 RING = LinearNetwork([[0, 0]], [[0, 0]], lines=[shapely.LineString([(0, 0), (250, 0), (250, 250), (0, 250), (0, 0)])])
-
-
-def matern(distance, range_, nu):
-    """Correlation in closed form."""
-    x = np.maximum(np.sqrt(8 * nu) / range_ * distance, 1e-9)
-    return 2 ** (1 - nu) / gamma(nu) * x**nu * kv(nu, x)
 
 
 def arrays(window, side):

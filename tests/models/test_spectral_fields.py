@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from support.fields import distances, matern
 
-from dpppsynth.models.channel_posterior import matern
 from dpppsynth.models.spectral_fields import SpectralField
 
 SHAPE, SPACING = (9, 14), (2.0, 1.5)
@@ -20,21 +20,18 @@ def dense(prior):
 
 def test_covariances_are_those_of_the_plane():
     """Also where the nodes' spacings differ; nothing wraps around as long as the range is short."""
-    prior = SpectralField(SHAPE, SPACING, 1.7, 3.0)
-    i, j = np.divmod(np.arange(126), 14)
-    distance = np.hypot(2.0 * (i[:, None] - i), 1.5 * (j[:, None] - j))
-    np.testing.assert_allclose(dense(prior), 1.7**2 * matern(distance / 3.0), atol=0.02)
-    np.testing.assert_allclose(np.diag(dense(prior)), 1.7**2)
+    found = dense(SpectralField(SHAPE, SPACING, 1.7, 3.0))
+    np.testing.assert_allclose(found, 1.7**2 * matern(distances(SHAPE, SPACING), 3.0), atol=0.02)
+    np.testing.assert_allclose(np.diag(found), 1.7**2)
 
 
 def test_long_ranges_are_as_smooth_as_in_the_plane():
     """Differences of nodes nearby, in all directions, where covariances wrap around the torus."""
-    prior = SpectralField((24, 16), (1.0, 1.5), 1.3, 40.0)
-    i, j = np.divmod(np.arange(24 * 16), 16)
-    distance = np.hypot(i[:, None] - i, 1.5 * (j[:, None] - j))
-    near = (distance > 0) & (distance < 8)
+    shape, spacing = (24, 16), (1.0, 1.5)
+    prior, apart = SpectralField(shape, spacing, 1.3, 40.0), distances(shape, spacing)
+    near = (apart > 0) & (apart < 8)
     rough = 1.3**2 - dense(prior)[near]
-    np.testing.assert_allclose(rough, 1.3**2 * (1 - matern(distance[near] / 40)), rtol=0.15)
+    np.testing.assert_allclose(rough, 1.3**2 * (1 - matern(apart[near], 40.0)), rtol=0.15)
 
 
 def test_details_are_a_second_field():

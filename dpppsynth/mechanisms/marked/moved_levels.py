@@ -90,7 +90,8 @@ class MovedLevels(GridInference, JudgedInference):
     ) -> LevelField:
         """Prior of all fields, from the law of one, two shares of its variance, and covariates.
 
-        Above 1 correlations of types are those at the mode of independent types, times `own - 1`.
+        Above 1 correlations of types are those at the mode of independent types, times `own - 1`. They come from the
+        points of the likelihood alone: of those of both halves they would foretell the other half's noise.
         """
         types, pairs = self.grid.shape[0], None
         if own > 1:

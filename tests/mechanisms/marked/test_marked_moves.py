@@ -45,6 +45,7 @@ from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.audits.moved_counts import node_chances
 from dpppsynth.contract.moved_counts import MovedCounts
+from dpppsynth.core.progress import silent
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
 from dpppsynth.mechanisms.marked.synthesizer import MOST_MOVED, moved_mesh
 from dpppsynth.models import regular_triangulation
@@ -336,6 +337,18 @@ class TestRelease:
         assert apart[0, 1] == pytest.approx(0.0, abs=1e-9)
         assert sign * whole[0, 1] > 0.4
         assert half[0, 1] == pytest.approx(whole[0, 1] / 2)
+
+    def test_correlations_of_many_types_are_not_found_in_the_half_that_is_foretold(self):
+        """Of twelve independent types: from both halves they would foretell the noise, and seem e^20 times likelier."""
+        rng = np.random.default_rng(1)
+        kinds = Types("offence", list("abcdefghijkl"))
+        middles = rng.uniform(100, 900, (12, 4, 2))[np.arange(1200) % 12, rng.integers(4, size=1200)]
+        xy = np.where(rng.random((1200, 1)) < 0.6, rng.normal(middles, 70), rng.uniform(0, 1000, (1200, 2)))
+        pattern = PointPattern(xy.clip(1, 999), SQUARE, {"offence": np.array(kinds.values)[np.arange(1200) % 12]})
+        plan = moved_marks(2.0, TYPES, Marks(kinds), spacing=50.0).plan(SQUARE, n=1200)
+        model = replace(plan.estimator, ranges=(300.0,), sigmas=(1.5,), details=(0.0,), owns=(1.0, 2.0), even=False)
+        scores = model._scores(model.likelihood(plan.statistic.measure(pattern, 1)), rng, silent)
+        assert scores[1] - scores[0] < 8
 
     def test_offsets_multiply_and_effects_are_found(self):
         """Nobody lives in the east, and a covariate's effect is that of a regression, within five of its deviations."""
