@@ -143,7 +143,7 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         windows from 1000 points on, and on networks of up to some 1500 segments.
     inference : {"auto", "nuts", "laplace"}
         After a private statistic, which is the same either way: NUTS, behind fields of up to 12 000 unknowns, dense
-        ones and those behind moved points of 10 000, or a Laplace approximation. "auto": NUTS behind a dense prior where
+        ones and those behind moved points of 10 000, or a Laplace approximation. "auto": NUTS behind a dense prior if
         it takes two minutes at most, as `check` reckons it, and there are up to three million points; elsewhere the
         approximation, whose intervals hold as much behind sparse ones (docs/results/nuts.md).
     engine : {"nutpie", "pymc"}
