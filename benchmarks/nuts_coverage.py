@@ -36,12 +36,12 @@ NODES = (16, 16)
 REPEATS = {
     ("plane", 300): 20,
     ("plane", 3000): 20,
-    ("plane", 30_000): 4,
     (COARSE, 300): 12,
     (COARSE, 3000): 8,
     (STREETS, 3000): 4,
     (STREETS, 30_000): 3,
     (MOVED, 300): 16,
+    ("plane", 30_000): 4,
 }
 LEVEL = 0.9
 HEADS = ("domain", "n", "unknowns", "inference", "releases", "held", "width", "R-hat", "ESS", "processor s")

@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpppsynth.inference.nuts_runs import WHITE_ACCEPT, passed_run
+from dpppsynth.inference.nuts_runs import passed_run, white_steps
 from dpppsynth.models.moved_density import MovedDensity
 from dpppsynth.models.nuts import CHAINS, Diagnostics
 from dpppsynth.spatial.mesh import Floats
 
 # Values of the largest field; seconds of a run, as in `nuts_runs`.
 MOST_VALUES, MOVED_PACE = 10_000, (25.0, 1000, 1.0)
-# Draws per chain of every run, and steps to find its pace.
-DRAWS, TUNE = 800, 100
+# Draws per chain of every run.
+DRAWS = 800
 # Draws whose fields are looked at together.
 TOGETHER = 100
 
@@ -39,14 +39,15 @@ def moved_run(
         parts = [monitored(density.fields(part)) for part in np.array_split(z, -(-len(z) // TOGETHER))]
         return np.hstack([np.concatenate(parts), density.effects(z)])
 
+    accept, tune = white_steps(density.size)
     model = density if engine == "nutpie" else model_of(density)
     found, passed = passed_run(
         model,
         lambda z: np.stack([seen(each) for each in z]),
         rng,
         draws=DRAWS,
-        tune=TUNE,
+        tune=tune,
         engine=engine,
-        accept=WHITE_ACCEPT,
+        accept=accept,
     )
     return found[:, np.linspace(0, found.shape[1] - 1, kept).round().astype(int)], passed

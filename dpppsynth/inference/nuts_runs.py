@@ -16,9 +16,9 @@ SPARSE_PACE, DENSE_PACE = (25.0, 2000, 1.1), (15.0, 1000, 1.5)
 MOST_SECONDS = 120.0
 # Runs that fail their diagnostics are tried again: least rates of accepted steps, and times as many draws.
 TRIES = ((0.0, 1), (0.9, 2), (0.99, 2))
-# Rate of accepted steps in coordinates that are standard normal, or nearly so: steps so long that a draw takes 15 of
-# them up to 10 000 unknowns.
-WHITE_ACCEPT = 0.65
+# Of coordinates that are standard normal, or nearly so: from how many on, rate of accepted steps, and steps that find
+# their length. In more coordinates chains of long steps mix slowly.
+WHITE = ((0, 0.65, 100), (6000, 0.8, 300))
 # Masses at most that are monitored: of thousands the largest R-hat is above its limit by chance.
 MONITORED = 100
 
@@ -65,6 +65,11 @@ def passed_run(
         "at no privacy cost."
     )
     raise QualityError(msg)
+
+
+def white_steps(size: int) -> tuple[float, int]:
+    """Rate of accepted steps, and number of those that find their length, in so many nearly standard coordinates."""
+    return next((accept, tune) for least, accept, tune in reversed(WHITE) if size >= least)
 
 
 def reckoned(runs: int, unknowns: int, pace: tuple[float, int, float]) -> float:

@@ -30,7 +30,7 @@ from dpppsynth.inference.field_inference import (
     opened_values,
     require_somewhere,
 )
-from dpppsynth.inference.nuts_runs import SPARSE_PACE, WHITE_ACCEPT, log_masses, passed_run, sampling_words, watched
+from dpppsynth.inference.nuts_runs import SPARSE_PACE, log_masses, passed_run, sampling_words, watched, white_steps
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN, NEGLIGIBLE, climb_grid
@@ -43,9 +43,9 @@ from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
-# Unknowns of the largest field for NUTS, whose time grows faster than they do; draws per chain of every run, and steps
-# to find its pace; priors that are sampled at most, the likeliest, so that the time is known beforehand.
-MOST_SAMPLED, NUTS_DRAWS, NUTS_TUNE, MOST_RUNS = 12_000, 1000, 100, 3
+# Unknowns of the largest field for NUTS, whose time grows faster than they do; draws per chain of every run; priors
+# that are sampled at most, the likeliest, so that the time is known beforehand.
+MOST_SAMPLED, NUTS_DRAWS, MOST_RUNS = 12_000, 1000, 3
 # Numbers of a saved posterior, about, and draws at least and at most.
 KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
 # Ranges of a field, in units of the domain's extent: at most, and at least as a share of the most.
@@ -165,9 +165,8 @@ class SparseInference(CovariateInference):
             return np.concatenate([log_masses(masses[..., tents]), effects], axis=-1)
 
         model = density if self.engine == "nutpie" else model_of(density)
-        z, passed = passed_run(
-            model, monitored, rng, draws=NUTS_DRAWS, tune=NUTS_TUNE, engine=self.engine, accept=WHITE_ACCEPT
-        )
+        accept, tune = white_steps(density.size)
+        z, passed = passed_run(model, monitored, rng, draws=NUTS_DRAWS, tune=tune, engine=self.engine, accept=accept)
         return density.unknowns(z[:, np.linspace(0, z.shape[1] - 1, kept).round().astype(int)]), passed
 
     @staticmethod
