@@ -6,6 +6,7 @@ import os
 import secrets
 import stat
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dpppsynth.contract.account import Account, Levels, Subset, counted_few
 from dpppsynth.core.arguments import flag, shown
 from dpppsynth.core.atomic_files import locked, whole_file
-from dpppsynth.core.errors import DpppsynthError, InputError, PrivacyCheckError
+from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, PrivacyCheckError, outside
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import mention
@@ -358,6 +359,11 @@ class Ledger(Account):
             As `authorise`.
         InputError
             As there; also for a seeded release, and for one that stands in this ledger.
+
+        Warns
+        -----
+        InformationWarning
+            When the ledger does not protect the persons whom the release does.
         """
         if not hasattr(release, "certificate_dict"):
             msg = f"release: needs a release, got {shown(release)}; load_release('public') opens a saved one."
@@ -377,7 +383,10 @@ class Ledger(Account):
             made = _authorisation(history, release.guarantee, release.mechanism, release.domain, points)
             return made | {"kind": ENTERED} | hashes
 
-        return self._append(entered)
+        entry = self._append(entered)
+        if (caution := self.caution(release.guarantee)) is not None:
+            warnings.warn(caution, InformationWarning, stacklevel=outside())
+        return entry
 
     def settle(
         self,

@@ -259,6 +259,13 @@ class TestPersons:
         run_command("synthesize", tmp_path / "points.csv", *ask, "--out", tmp_path / "out", "--yes")
         assert "keeps its Pat ID (which is not protected)" in shown(path)["neighbours"]
 
+    def test_it_says_so_of_a_release_that_was_made_before(self, path, tmp_path):
+        people = [f"{x},{y},p{k // 3}\n" for k, (x, y) in enumerate(PATTERN.xy.tolist())]
+        (tmp_path / "points.csv").write_text("x,y,Pat ID\n" + "".join(people), encoding="utf-8")
+        out = tmp_path / "out"
+        run_command("synthesize", tmp_path / "points.csv", *self.ASK, "--alpha", 25, *self.WHO, "--out", out)
+        assert "(Pat ID is not protected)" in spoken(run("enter", path, out))
+
     def test_one_that_it_names_protects_them(self, tmp_path):
         book = tmp_path / "persons.json"
         run("init", book, *BUDGET, "--alpha", 25, *self.WHO)
