@@ -356,6 +356,17 @@ class ReportLikelihood:
 
         return product
 
+    def informed(self, w: Floats) -> Callable[[Floats], float]:
+        """Function from a change (V,) of the field to its product with the information on it, of one product less."""
+        shares = self.shares(w)
+        chances = self.chances(shares)
+
+        def square(direction: Floats) -> float:
+            moved = self.channel.forward(shares * (direction - direction @ shares))
+            return float(moved @ self.law.information(chances, moved))
+
+        return square
+
     def information_matrix(self, w: Floats) -> Floats:
         """(V, V) expected information of the field; builds the channel's dense matrix."""
         shares = self.shares(w)

@@ -77,6 +77,16 @@ class LaplacePosterior:
         gaussian = (deviations**2).sum(axis=0) + ((self.root @ deviations) ** 2).sum(axis=0)
         return np.asarray(values - (z**2).sum(axis=0) / 2 + gaussian / 2)
 
+    def log_ratios_along(self, likelihood: MassLikelihood, along: Floats, steps: Floats) -> Floats:
+        """(k, s) of the same at multiples (s,) of deviations (r, k)."""
+        return ratios_along(self, likelihood, along, steps)
+
+
+def ratios_along(fit: Any, likelihood: Any, along: Floats, steps: Floats) -> Floats:
+    """(k, s) log ratios of a fit at multiples (s,) of deviations (r, k)."""
+    ratios = fit.log_ratios(likelihood, np.einsum("rm,s->rms", along, steps).reshape(len(along), -1))
+    return np.asarray(ratios.reshape(-1, len(steps)))
+
 
 def _small_system(root: Floats) -> tuple[Floats, bool]:
     """Cholesky factor of `I + root root'`, through which the precision `I + root' root` is inverted (Woodbury)."""
@@ -166,8 +176,7 @@ def check_approximation(
     """
     weights = fit.log_ratios(likelihood, fit.deviations(draws, rng) if known is None else known[:, :draws])
     along = fit.directions(rng.choice(vertices, min(PLACES, vertices), replace=False))
-    ratios = fit.log_ratios(likelihood, np.einsum("rm,s->rms", along, STEPS).reshape(len(along), -1))
-    inside = held(ratios.reshape(-1, len(STEPS)))
+    inside = held(fit.log_ratios_along(likelihood, along, STEPS))
     return ApproximationCheck(pareto_k(weights), float(inside[np.argmax(np.abs(inside - NOMINAL))]))
 
 

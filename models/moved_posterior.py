@@ -35,7 +35,7 @@ ENOUGH = 0.2
 ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 1e-6, 1000
 # Either has a number of unknowns, products with the field's map and its transpose, and white draws.
 MovedPrior = SpectralField | LevelField | WhitenedField
-# Share of the information that is guessed for draws, and for single nodes.
+# Share of the information that is guessed for draws.
 GUESSED = 0.03
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
 # And scales beyond which there is less than one in a hundred million.
@@ -221,7 +221,7 @@ class LatticePosterior:
         shares = likelihood.shares(self.field)
         root = np.sqrt(likelihood.counts.sum() / likelihood.chances(shares))
         parts: list[Unknowns] = [np.empty((0, prior.size), dtype=prior.number)]
-        batch = max(1, TOGETHER // prior.size)
+        batch = _together(prior)
         for size in (min(batch, k - start) for start in range(0, k, batch)):
             pull = likelihood.channel.backward(root * rng.standard_normal((size, len(root))))
             moved = shares * (pull - (pull @ shares)[:, None])
@@ -246,24 +246,37 @@ class LatticePosterior:
 
     def directions(self, nodes: Ints) -> Unknowns:
         """(size, m) changes of the unknowns that go with about one standard deviation of the field at nodes (m,)."""
+        parts = np.array_split(nodes, min(len(nodes), math.ceil(len(nodes) / _together(self.prior))))
+        return np.concatenate([self._directions(part) for part in parts]).T
+
+    def _directions(self, nodes: Ints) -> Unknowns:
+        """The transpose of the same, of nodes that are solved for together."""
         single = np.zeros((len(nodes), len(self.field)))
         single[np.arange(len(nodes)), nodes] = 1.0
-        rows = self.prior.adjoint(single)
-        moved = self.solve(rows, ROUGH, GUESSED)
+        # No information is guessed: at nodes of few points there is little, and steps would be more, and go less far.
+        moved = self.solve(self.prior.adjoint(single), ROUGH)
         # However roughly solved, along them the approximation is standard normal; a field that is even has no variance.
         square = np.maximum(self.prior.dot(moved, self.precision()(moved)), TINY)
-        return np.asarray((moved / np.sqrt(square)[:, None]).T)
+        return np.asarray(moved / np.sqrt(square)[:, None])
 
     def log_ratios(self, likelihood: MovedLikelihood, deviations: Unknowns) -> Floats:
         """(k,) log posterior over approximation, up to a constant, at deviations (size, k) from the mode."""
-        prior, product = self.prior, likelihood.information(self.field)
+        return self.log_ratios_along(likelihood, deviations, np.ones(1))[:, 0]
 
-        def ratio(change: Unknowns) -> float:
+    def log_ratios_along(self, likelihood: MovedLikelihood, along: Unknowns, steps: Floats) -> Floats:
+        """(k, s) log posterior over approximation, up to a constant, at multiples (s,) of deviations (size, k).
+
+        The field is linear in the unknowns, whose squares are in both densities: at each multiple one product is left.
+        """
+        prior, informed = self.prior, likelihood.informed(self.field)
+        level = float(prior.dot(self.mode, self.mode)) / 2
+
+        def ratios(change: Unknowns) -> Floats:
             moved = prior.field(change)
-            gaussian = float(prior.dot(change, change) + moved @ product(moved))
-            return _height(likelihood, prior, self.mode + change) + gaussian / 2
+            heights = np.array([likelihood.log_density(self.field + step * moved) for step in steps])
+            return np.asarray(heights - level - steps * prior.dot(self.mode, change) + steps**2 * informed(moved) / 2)
 
-        return np.array([ratio(change) for change in deviations.T])
+        return np.stack([ratios(change) for change in along.T])
 
 
 def moved_likelihood(
@@ -408,6 +421,11 @@ def lattice_mode(likelihood: MovedLikelihood, prior: MovedPrior, start: Unknowns
         unknowns, value = trial, there
     msg = "inference: the posterior mode of the field was not found; take another range or a smaller sigma."
     raise QualityError(msg)
+
+
+def _together(prior: MovedPrior) -> int:
+    """Number of systems that are solved together."""
+    return max(1, TOGETHER // prior.size)
 
 
 def _height(likelihood: ReportLikelihood, prior: MovedPrior, unknowns: Unknowns) -> float:

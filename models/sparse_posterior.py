@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.core.workers import in_threads
+from dpppsynth.models.laplace_approximation import ratios_along
 from dpppsynth.models.likelihood import MassLikelihood
 from dpppsynth.models.sparse_fields import SparseField
 from dpppsynth.models.sparse_solver import SparseFactor
@@ -189,6 +190,10 @@ class SparsePosterior:
         values = np.array([log_density(likelihood, self.prior, self.centre, each)[0] for each in unknowns])
         gaussian = (deviations * (self.prior.precision @ deviations)).sum(axis=0)
         return np.asarray(values + (gaussian + self.information.square(deviations)) / 2)
+
+    def log_ratios_along(self, likelihood: MassLikelihood, along: Floats, steps: Floats) -> Floats:
+        """(k, s) of the same at multiples (s,) of deviations (N, k)."""
+        return ratios_along(self, likelihood, along, steps)
 
 
 def sparse_posterior(

@@ -139,7 +139,7 @@ class TestMode:
 
 
 @pytest.mark.parametrize("effects", [0, 1])
-def test_draws_have_the_posterior_covariance(effects, exactly):
+def test_draws_have_the_posterior_covariance(effects, exactly, monkeypatch):
     """That of dense algebra; 400 draws: seven standard errors of each number, six of the mean square of all (7 %)."""
     columns = np.random.default_rng(5).normal(size=(42, effects)) if effects else None
     given, prior = likelihood(3000), SpectralField(SHAPE, SPACING, 1.2, 4.0, 0.5, columns)
@@ -158,6 +158,9 @@ def test_draws_have_the_posterior_covariance(effects, exactly):
     # Fields that go with one standard deviation at a node are columns of the covariance.
     along = prior.field(fit.directions(np.array([3, 30])).T)
     np.testing.assert_allclose(along, exact[[3, 30]] / np.sqrt(np.diag(exact)[[3, 30], None]), atol=5e-3)
+    # They are the same where systems are solved one by one, for want of memory.
+    monkeypatch.setattr(moved_posterior, "TOGETHER", 1)
+    np.testing.assert_allclose(prior.field(fit.directions(np.array([3, 30])).T), along, atol=5e-3)
 
 
 def test_log_ratios_are_those_of_posterior_and_approximation(exactly):
@@ -171,6 +174,9 @@ def test_log_ratios_are_those_of_posterior_and_approximation(exactly):
         w, d = fit.field + prior.field(move), prior.field(move)
         posterior = given.log_density(w) - prior.dot(fit.mode + move, fit.mode + move) / 2
         assert ratio == pytest.approx(posterior + (prior.dot(move, move) + d @ information @ d) / 2)
+    steps = np.array([-2.0, 0.0, 1.0, 3.0])
+    each = [fit.log_ratios(given, step * moves) for step in steps]
+    np.testing.assert_allclose(fit.log_ratios_along(given, moves, steps).T, each, rtol=1e-12)
     even = lattice_mode(given, SpectralField(SHAPE, SPACING, 0.0, 4.0))
     assert (even.directions(np.array([3])) == 0).all()
     at_mode, near = fit.log_ratios(given, np.column_stack([0 * moves[:, 0], 1e-3 * moves[:, 0]]))
