@@ -35,8 +35,8 @@ ENOUGH = 0.2
 ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 1e-6, 1000
 # Either has a number of unknowns, products with the field's map and its transpose, and white draws.
 MovedPrior = SpectralField | LevelField | WhitenedField
-# Share of the information that is guessed for draws.
-GUESSED = 0.03
+# Share of the information that is guessed for draws, and for single nodes, and steps after which it is not for these.
+GUESSED, QUICK = 0.03, 40
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
 # And scales beyond which there is less than one in a hundred million.
 KEPT, REACH = 10.0, 22.0
@@ -188,18 +188,20 @@ class LatticePosterior:
         """(V,) field at the mode."""
         return self.prior.field(self.mode)
 
-    def solve(self, right: Unknowns, residual: float, guessed: float = 0.0, held: int = 0) -> Unknowns:
+    def solve(
+        self, right: Unknowns, residual: float, guessed: float = 0.0, held: int = 0, most: int = GRADIENTS
+    ) -> Unknowns:
         """(..., size) solutions of systems with the unknowns' precision matrix, to a relative residual.
 
         `guessed` is the share of the information at places of many points that a preconditioner takes for granted
         everywhere. Newton steps go with few coefficients, and are found sooner without. The last `held` unknowns are
-        held at 0, and their equations left out.
+        held at 0, and their equations left out. There are at most `most` steps.
         """
         likelihood, prior = self.likelihood, self.prior
         masses = likelihood.counts.sum() * likelihood.shares(self.field)
         near = without_last(prior.near(masses, likelihood.scale, guessed), held)
         system, right = without_last(self.precision(), held), without_last(np.copy, held)(right)
-        return solved(system, prior.dot, right, near, residual)
+        return solved(system, prior.dot, right, near, residual, most)
 
     def precision(self) -> Callable[[Unknowns], Unknowns]:
         """Products (..., size) with the precision of the unknowns."""
@@ -253,8 +255,12 @@ class LatticePosterior:
         """The transpose of the same, of nodes that are solved for together."""
         single = np.zeros((len(nodes), len(self.field)))
         single[np.arange(len(nodes)), nodes] = 1.0
-        # No information is guessed: at nodes of few points there is little, and steps would be more, and go less far.
-        moved = self.solve(self.prior.adjoint(single), ROUGH)
+        rows = self.prior.adjoint(single)
+        moved, square = self.solve(rows, ROUGH, GUESSED, most=QUICK), self.prior.dot(rows, rows)
+        rest = rows - self.precision()(moved)
+        if (self.prior.dot(rest, rest) > ROUGH**2 * square).any():
+            # Under long ranges a guess misleads: it may take hundreds of steps.
+            moved = self.solve(rows, ROUGH)
         # However roughly solved, along them the approximation is standard normal; a field that is even has no variance.
         square = np.maximum(self.prior.dot(moved, self.precision()(moved)), TINY)
         return np.asarray(moved / np.sqrt(square)[:, None])
@@ -439,6 +445,7 @@ def solved(
     right: Unknowns,
     near: Callable[[Unknowns], Unknowns],
     residual: float,
+    most: int = GRADIENTS,
 ) -> Unknowns:
     """(..., size) solutions of systems by conjugate gradients.
 
@@ -453,12 +460,14 @@ def solved(
         Product with the inverse of a matrix near it.
     residual : float
         Norm of what may be left of each right-hand side, relative to it.
+    most : int
+        Steps.
     """
     solution, rest = np.zeros_like(right), right.copy()
     enough, square = residual**2 * dot(right, right), dot(right, right)
     step = near(rest)
     along, height = step, dot(rest, step)
-    for _ in range(GRADIENTS):
+    for _ in range(most):
         if (square <= enough).all():
             break
         moved = system(along)
