@@ -256,9 +256,9 @@ class LatticePosterior:
         single = np.zeros((len(nodes), len(self.field)))
         single[np.arange(len(nodes)), nodes] = 1.0
         rows = self.prior.adjoint(single)
-        moved, square = self.solve(rows, ROUGH, GUESSED, most=QUICK), self.prior.dot(rows, rows)
+        moved = self.solve(rows, ROUGH, GUESSED, most=QUICK)
         rest = rows - self.precision()(moved)
-        if (self.prior.dot(rest, rest) > ROUGH**2 * square).any():
+        if (self.prior.dot(rest, rest) > ROUGH**2 * self.prior.dot(rows, rows)).any():
             # Under long ranges a guess misleads: it may take hundreds of steps.
             moved = self.solve(rows, ROUGH)
         # However roughly solved, along them the approximation is standard normal; a field that is even has no variance.
