@@ -30,10 +30,10 @@ TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
 # Share of the predicted gain that a step must bring.
 ENOUGH = 0.2
 # Residuals at which conjugate gradients stop, of Newton steps, of draws, and of what goes with effects of covariates,
-# relative to the right-hand side, and their most steps, of single nodes' directions too.
-ROUGH, FINE, FINER, GRADIENTS, ALONG = 0.3, 0.1, 1e-6, 1000, 20
-# Share of the information that is guessed for draws, and for single nodes.
-GUESSED = 0.03
+# relative to the right-hand side, and their most steps.
+ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 1e-6, 1000
+# Share of the information that is guessed for draws, and for single nodes, and steps after which it is not for these.
+GUESSED, QUICK = 0.03, 40
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
 # And scales beyond which there is less than one in a hundred million.
 KEPT, REACH = 10.0, 22.0
@@ -248,7 +248,11 @@ class LatticePosterior:
         single = np.zeros((len(nodes), len(self.field)))
         single[np.arange(len(nodes)), nodes] = 1.0
         rows = self.prior.adjoint(single)
-        moved = self.solve(rows, ROUGH, GUESSED, most=ALONG)
+        moved = self.solve(rows, ROUGH, GUESSED, most=QUICK)
+        rest = rows - self.precision()(moved)
+        if (self.prior.dot(rest, rest) > ROUGH**2 * self.prior.dot(rows, rows)).any():
+            # Under long ranges a guess misleads: it may take hundreds of steps.
+            moved = self.solve(rows, ROUGH)
         # However roughly solved, along them the approximation is standard normal; a field that is even has no variance.
         square = np.maximum(self.prior.dot(moved, self.precision()(moved)), TINY)
         return np.asarray((moved / np.sqrt(square)[:, None]).T)

@@ -48,7 +48,6 @@ def exactly(monkeypatch):
     monkeypatch.setattr(moved_posterior, "TOLERANCE", 1e-9)
     monkeypatch.setattr(moved_posterior, "ROUGH", 1e-3)
     monkeypatch.setattr(moved_posterior, "FINE", 1e-3)
-    monkeypatch.setattr(moved_posterior, "ALONG", 1000)
 
 
 class TestChannel:
@@ -140,7 +139,7 @@ class TestMode:
 
 
 @pytest.mark.parametrize("effects", [0, 1])
-def test_draws_have_the_posterior_covariance(effects, exactly):
+def test_draws_have_the_posterior_covariance(effects, exactly, monkeypatch):
     """That of dense algebra; 400 draws: seven standard errors of each number, six of the mean square of all (7 %)."""
     columns = np.random.default_rng(5).normal(size=(42, effects)) if effects else None
     given, prior = likelihood(3000), SpectralField(SHAPE, SPACING, 1.2, 4.0, 0.5, columns)
@@ -159,6 +158,9 @@ def test_draws_have_the_posterior_covariance(effects, exactly):
     # Fields that go with one standard deviation at a node are columns of the covariance.
     along = prior.field(fit.directions(np.array([3, 30])).T)
     np.testing.assert_allclose(along, exact[[3, 30]] / np.sqrt(np.diag(exact)[[3, 30], None]), atol=5e-3)
+    # They are the same where a guess leads nowhere.
+    monkeypatch.setattr(moved_posterior, "QUICK", 1)
+    np.testing.assert_allclose(prior.field(fit.directions(np.array([3, 30])).T), along, atol=5e-3)
 
 
 def test_log_ratios_are_those_of_posterior_and_approximation(exactly):
