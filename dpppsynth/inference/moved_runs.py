@@ -10,7 +10,7 @@ from dpppsynth.models.nuts import CHAINS, Diagnostics
 from dpppsynth.spatial.mesh import Floats
 
 # Values of the largest field; seconds of a run, as in `nuts_runs`.
-MOST_VALUES, MOVED_PACE = 10_000, (25.0, 1000, 1.0)
+MOST_VALUES, MOVED_PACE = 10_000, (25.0, 1000, 1.2)
 # Draws per chain of every run.
 DRAWS = 800
 # Draws whose fields are looked at together.

@@ -102,7 +102,7 @@ def test_curvature_is_one_at_the_mode_of_what_was_expected(prior, monkeypatch):
 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_of_directions_that_are_little_known_curvature_is_nearly_one(prior, monkeypatch):
-    """Of which the points tell less than a share of what is known before; no direction is told apart in vain."""
+    """The rest of the directions, of which the points tell less than a share of what is known before."""
     for name, value in {"FEW": 1, "FIRST": 2}.items():
         monkeypatch.setattr(f"dpppsynth.models.moved_density.{name}", value)
     density = as_expected(prior)

@@ -64,7 +64,7 @@ def test_a_city_keeps_its_tents_with_nuts():
 
 @pytest.mark.parametrize(
     ("way", "words"),
-    [({"inference": "nuts"}, r"^inference: .* 2500 .* 2500 vertices"), ({"prior": "dense"}, r"^prior: .*'tents'")],
+    [({"inference": "nuts"}, r"^inference: .* 10000 .* 10000 vertices"), ({"prior": "dense"}, r"^prior: .*'tents'")],
 )
 def test_moved_points_have_a_field_of_their_own(way, words):
     with pytest.raises(dps.InputError, match=words):

@@ -248,7 +248,7 @@ class TestRefusals:
             ({"prior": "dense"}, r"^prior: mechanism 'moved' cannot take 'dense'; leave it out, or", "auto"),
             (
                 {"inference": "nuts"},
-                r"^inference: .* 2500 .* 14641; take inference='laplace', plan with mechanism 'tents', or plan",
+                r"^inference: .* 10000 .* 14641; take inference='laplace', plan with mechanism 'tents', or plan",
                 "laplace",
             ),
             ({"length_scale": 1e9}, r"^length_scale: must lie between .* and 2000 in .* leave length_scale= out", None),

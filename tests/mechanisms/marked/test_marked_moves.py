@@ -339,7 +339,7 @@ class TestRelease:
         assert half[0, 1] == pytest.approx(whole[0, 1] / 2)
 
     def test_correlations_of_many_types_are_not_found_in_the_half_that_is_foretold(self):
-        """Of twelve independent types: from both halves they would foretell the noise, and seem e^20 times likelier."""
+        """Twelve independent types: from both halves they would foretell the noise, and seem e^20 times likelier."""
         rng = np.random.default_rng(1)
         kinds = Types("offence", list("abcdefghijkl"))
         middles = rng.uniform(100, 900, (12, 4, 2))[np.arange(1200) % 12, rng.integers(4, size=1200)]
