@@ -59,6 +59,8 @@ def passed_run(
         complaint = passed.complaint()
         if complaint is None:
             return chains.z, passed
+        # Let go before the next run, beside which it may fill the memory.
+        del chains
     msg = (
         f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this error; "
         "`error.release.infer()` tries another seed, `error.release.infer(inference='laplace')` an approximation, "

@@ -1,5 +1,7 @@
 """NUTS that fails its diagnostics is run again, longer and with shorter steps."""
 
+import weakref
+
 import numpy as np
 import pytest
 from support.chance import Apart, Chance
@@ -14,15 +16,19 @@ PATTERN = PointPattern(np.random.default_rng(1).uniform(0, 1000, (60, 2)), SQUAR
 
 def released(*failing):
     """A release whose runs of NUTS fail or pass in this order; rates of accepted steps and draws that were asked for."""
-    order, asked = iter(failing), []
+    order, asked, last = iter(failing), [], []
 
     def sampler(model, engine, rate):
         made = (Apart if next(order) else Chance)(model)
         plain = made.sample
 
         def sample(*, draws, **how):
+            # Draws that failed are let go before the next, which may fill the memory.
+            assert all(each() is None for each in last)
             asked.append((rate, draws))
-            return plain(draws=draws, **how)
+            chains = plain(draws=draws, **how)
+            last.append(weakref.ref(chains))
+            return chains
 
         made.sample = sample
         return made
