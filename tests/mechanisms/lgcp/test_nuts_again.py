@@ -15,7 +15,7 @@ PATTERN = PointPattern(np.random.default_rng(1).uniform(0, 1000, (60, 2)), SQUAR
 
 
 def released(*failing):
-    """A release whose runs of NUTS fail or pass in this order; rates of accepted steps and draws that were asked for."""
+    """A release whose runs of NUTS fail or pass in this order; rates of accepted steps and draws that they took."""
     order, asked, last = iter(failing), [], []
 
     def sampler(model, engine, rate):
