@@ -9,6 +9,7 @@ from support.seams import chance_for_nuts
 
 from dpppsynth import LGCPSynthesizer, PointPattern, Window
 from dpppsynth.core.errors import QualityError
+from dpppsynth.inference.nuts_runs import white_steps
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 PATTERN = PointPattern(np.random.default_rng(1).uniform(0, 1000, (60, 2)), SQUARE)
@@ -55,3 +56,10 @@ def test_three_failed_runs_keep_the_private_statistic():
     release, asked = released(True, True, True)
     assert (release.draws, len(asked)) == (None, 3)
     assert len(release.statistic.lattice) == release.statistic.definition.size
+
+
+def test_steps_are_shorter_in_thousands_of_coordinates():
+    (accept, tune), many = white_steps(5999), white_steps(6000)
+    assert white_steps(1) == (accept, tune)
+    assert many == white_steps(20_000)
+    assert (many[0] > accept, many[1] > tune) == (True, True)
