@@ -116,8 +116,8 @@ class LevelField(MovedPrior):
         coefficients, numbers, effects = other._parts(unknowns)  # noqa: SLF001 - of its own class
         mixed = np.linalg.pinv(self.mixing) @ (other.mixing @ coefficients)
         told = np.linalg.pinv(self.numbers) @ (other.numbers @ numbers)
-        same = np.stack([self.each.like(other.each, each) for each in mixed]) if len(mixed) else mixed
-        return np.concatenate([same.ravel(), told, effects])
+        same = [self.each.like(other.each, each) for each in mixed]
+        return np.concatenate([*same, told, effects])
 
     def near(self, masses: Floats, scale: float, guessed: float) -> Callable[[Unknowns], Unknowns]:
         """As if fields and numbers were told apart: each field by the points of all levels in which it has a part."""

@@ -3,7 +3,7 @@
 Points moved far tell of few directions of white noise `x ~ N(0, I)`, from which the field is made by fast transforms.
 Along the eigenvectors U of the information on x at the mode m, with eigenvalues k, the approximation's standard
 deviations are `d = (1 + k)^(-1/2)`, and 1 across them. So `x = m + z + U (d - 1) U' z`, with the directions of which
-most is known; the gradient takes two products with these few, beside the transforms.
+most is known; value and gradient take four products with these few, beside the transforms.
 """
 
 from collections.abc import Callable

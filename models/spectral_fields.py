@@ -239,7 +239,7 @@ def plane_spectrum(torus: tuple[int, int], spacing: tuple[float, float], range_:
     Along an axis of one node it is that of the field on a line.
     """
     x, y = (
-        2 * np.pi * (frequencies(side) + ALIASES[:, None] * (side > 1)) / step
+        2 * np.pi * (frequencies(side) + (ALIASES if side > 1 else np.zeros(1))[:, None]) / step
         for frequencies, side, step in zip((fft.fftfreq, fft.rfftfreq), torus, spacing, strict=True)
     )
     lengths = [side * step for side, step in zip(torus, spacing, strict=True) if side > 1]
@@ -247,6 +247,6 @@ def plane_spectrum(torus: tuple[int, int], spacing: tuple[float, float], range_:
     waves = (rate + x[:, None, :, None] ** 2 + y[:, None] ** 2) ** -power
     # At frequency 0, where that of long ranges is steep, the mean over its part of the plane (as a disc) or line.
     part = 4 * np.pi / math.prod(lengths) if len(lengths) == 2 else (np.pi / sum(lengths)) ** 2
-    waves[2, 2, 0, 0] = 1 / (rate * (rate + part) ** (power - 1))
+    waves[len(x) // 2, len(y) // 2, 0, 0] = 1 / (rate * (rate + part) ** (power - 1))
     found = waves.sum(axis=(0, 1))
     return np.asarray(found / fft.irfft2(found, torus)[0, 0])

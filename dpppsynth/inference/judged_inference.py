@@ -55,7 +55,9 @@ class JudgedInference(CovariateInference):
         """Inference in words, of NUTS with the time that it takes."""
         if self.inference != "nuts":
             return self.inference
-        return sampling_words(self.engine, min(MOST_RUNS, len(self.combined)), len(self.measure), MOVED_PACE)
+        # Even fields take a run where effects of covariates, or numbers of levels, stand beside them.
+        even = self.even and (self.covariates is not None or bool(self.leading))
+        return sampling_words(self.engine, min(MOST_RUNS, len(self.combined)) + even, len(self.measure), MOVED_PACE)
 
     def require_inference(self) -> None:
         super().require_inference()

@@ -35,9 +35,9 @@ def moved_run(
     from dpppsynth.models.lgcp import model_of
 
     def seen(z: Floats) -> Floats:
-        # A part of the draws after the other: together their fields may fill the memory.
-        parts = [monitored(density.fields(part)) for part in np.array_split(z, -(-len(z) // TOGETHER))]
-        return np.hstack([np.concatenate(parts), density.effects(z)])
+        # A part of the draws after the other: together their fields, and white noise, may fill the memory.
+        parts = np.array_split(z, -(-len(z) // TOGETHER))
+        return np.concatenate([np.hstack([monitored(density.fields(each)), density.effects(each)]) for each in parts])
 
     accept, tune = white_steps(density.size)
     model = density if engine == "nutpie" else model_of(density)

@@ -11,7 +11,7 @@ from dpppsynth.spatial.mesh import Floats, Ints
 
 # Seconds of a run on two idle cores at so many unknowns, and the power of their number with which these grow: fields of
 # sparse precision, whitened by a sparse factor, and dense ones.
-SPARSE_PACE, DENSE_PACE = (25.0, 2000, 1.1), (15.0, 1000, 1.5)
+SPARSE_PACE, DENSE_PACE = (25.0, 2000, 1.17), (15.0, 1000, 1.5)
 # Seconds that NUTS takes at most where nobody asks for it.
 MOST_SECONDS = 120.0
 # Runs that fail their diagnostics are tried again: least rates of accepted steps, and times as many draws.
@@ -59,6 +59,8 @@ def passed_run(
         complaint = passed.complaint()
         if complaint is None:
             return chains.z, passed
+        # Let go before the next run, beside which it may fill the memory.
+        del chains
     msg = (
         f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this error; "
         "`error.release.infer()` tries another seed, `error.release.infer(inference='laplace')` an approximation, "

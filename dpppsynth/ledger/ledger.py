@@ -363,7 +363,7 @@ class Ledger(Account):
         Warns
         -----
         InformationWarning
-            When the ledger does not protect the persons whom the release does.
+            Before anything is spent, when the ledger does not protect the persons whom the release does.
         """
         if not hasattr(release, "certificate_dict"):
             msg = f"release: needs a release, got {shown(release)}; load_release('public') opens a saved one."
@@ -383,10 +383,9 @@ class Ledger(Account):
             made = _authorisation(history, release.guarantee, release.mechanism, release.domain, points)
             return made | {"kind": ENTERED} | hashes
 
-        entry = self._append(entered)
         if (caution := self.caution(release.guarantee)) is not None:
             warnings.warn(caution, InformationWarning, stacklevel=outside())
-        return entry
+        return self._append(entered)
 
     def settle(
         self,

@@ -132,7 +132,9 @@ def test_check_says_how_long():
         made = dps.LGCPSynthesizer(1.0, alpha=25.0, mechanism="moved", inference="nuts", mesh=mesh, **settings)
         return dict(made.plan(WINDOW, n=500).estimator.table_rows())["inference"]
 
-    assert "min on two idle cores" in said((50, 40))
+    assert "about 3 min on two idle cores" in said((55, 44))
+    # An even field takes a run of its own, where effects of covariates are sought beside it.
+    assert "about 4 min on two idle cores" in said((55, 44), covariates={"east": lambda xy: xy[:, 0]})
     assert "s on two idle cores" in said((20, 14), length_scale=300.0)
 
 

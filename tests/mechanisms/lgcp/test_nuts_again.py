@@ -1,5 +1,7 @@
 """NUTS that fails its diagnostics is run again, longer and with shorter steps."""
 
+import weakref
+
 import numpy as np
 import pytest
 from support.chance import Apart, Chance
@@ -7,22 +9,27 @@ from support.seams import chance_for_nuts
 
 from dpppsynth import LGCPSynthesizer, PointPattern, Window
 from dpppsynth.core.errors import QualityError
+from dpppsynth.inference.nuts_runs import white_steps
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 PATTERN = PointPattern(np.random.default_rng(1).uniform(0, 1000, (60, 2)), SQUARE)
 
 
 def released(*failing):
-    """A release whose runs of NUTS fail or pass in this order; rates of accepted steps and draws asked for."""
-    order, asked = iter(failing), []
+    """A release whose runs of NUTS fail or pass in this order; rates of accepted steps and draws that they took."""
+    order, asked, last = iter(failing), [], []
 
     def sampler(model, engine, rate):
         made = (Apart if next(order) else Chance)(model)
         plain = made.sample
 
         def sample(*, draws, **how):
+            # Draws that failed are let go before the next, which may fill the memory.
+            assert all(each() is None for each in last)
             asked.append((rate, draws))
-            return plain(draws=draws, **how)
+            chains = plain(draws=draws, **how)
+            last.append(weakref.ref(chains))
+            return chains
 
         made.sample = sample
         return made
@@ -49,3 +56,10 @@ def test_three_failed_runs_keep_the_private_statistic():
     release, asked = released(True, True, True)
     assert (release.draws, len(asked)) == (None, 3)
     assert len(release.statistic.lattice) == release.statistic.definition.size
+
+
+def test_steps_are_shorter_in_thousands_of_coordinates():
+    (accept, tune), many = white_steps(5999), white_steps(6000)
+    assert white_steps(1) == (accept, tune)
+    assert many == white_steps(20_000)
+    assert (many[0] > accept, many[1] > tune) == (True, True)
