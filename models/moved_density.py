@@ -110,11 +110,12 @@ def _directions(fit: LatticePosterior) -> tuple[Floats, Floats]:
     if np.abs(told(start)).max() < EVEN:
         return np.empty(0), np.empty((size, 0))
     while True:
-        if size <= max(FEW, 2 * count):
+        whole = size <= max(FEW, 2 * count)
+        if whole:
             values, axes = np.linalg.eigh(told(np.eye(size)))
         else:
             values, axes = eigsh(LinearOperator((size, size), told, dtype=np.float64), count, v0=start, tol=ROUGH)
-        if count >= MOST or values.min() < KNOWN:
+        if whole or count >= MOST or values.min() < KNOWN:
             known = values > KNOWN
             return values[known], np.ascontiguousarray(axes[:, known])
         count *= 2

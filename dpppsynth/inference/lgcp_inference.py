@@ -27,7 +27,7 @@ from dpppsynth.inference.field_inference import (
     require_few,
     require_somewhere,
 )
-from dpppsynth.inference.nuts_runs import DENSE_PACE, log_masses, passed_run, sampling_words
+from dpppsynth.inference.nuts_runs import DENSE_PACE, log_masses, passed_run, sampling_words, thinned
 from dpppsynth.models import nuts
 from dpppsynth.models.covariances import (
     Covariance,
@@ -183,8 +183,7 @@ class LGCPInference(FieldInference):
         for k, (i, basis) in enumerate(bases.items()):
             say(Step(f"NUTS, length scale {self.length_scales[i]:.4g}", k / len(bases)))
             z, passed = self._run(likelihood, basis, centre, rng)
-            kept = np.linspace(0, z.shape[1] - 1, count[i]).round().astype(int)
-            runs[i] = centre + z[:, kept] @ basis.T
+            runs[i] = centre + thinned(z, count[i]) @ basis.T
             known.rhat[i], known.ess[i], known.divergences[i] = passed.rhat, passed.ess, passed.divergences
         return runs, known
 

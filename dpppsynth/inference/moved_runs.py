@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpppsynth.inference.nuts_runs import passed_run, white_steps
+from dpppsynth.inference.nuts_runs import white_run
 from dpppsynth.models.moved_density import MovedDensity
 from dpppsynth.models.nuts import CHAINS, Diagnostics
 from dpppsynth.spatial.mesh import Floats
@@ -31,23 +31,10 @@ def moved_run(
     """
     if density.is_even:
         return rng.standard_normal((CHAINS, kept, density.size)), None
-    # PyMC is loaded where it is asked for.
-    from dpppsynth.models.lgcp import model_of
 
     def seen(z: Floats) -> Floats:
         # A part of the draws after the other: together their fields, and white noise, may fill the memory.
         parts = np.array_split(z, -(-len(z) // TOGETHER))
         return np.concatenate([np.hstack([monitored(density.fields(each)), density.effects(each)]) for each in parts])
 
-    accept, tune = white_steps(density.size)
-    model = density if engine == "nutpie" else model_of(density)
-    found, passed = passed_run(
-        model,
-        lambda z: np.stack([seen(each) for each in z]),
-        rng,
-        draws=DRAWS,
-        tune=tune,
-        engine=engine,
-        accept=accept,
-    )
-    return found[:, np.linspace(0, found.shape[1] - 1, kept).round().astype(int)], passed
+    return white_run(density, lambda z: np.stack([seen(each) for each in z]), kept, rng, draws=DRAWS, engine=engine)

@@ -69,6 +69,30 @@ def passed_run(
     raise QualityError(msg)
 
 
+def white_run(
+    density: nuts.Density,
+    monitored: Callable[[Floats], Floats],
+    kept: int,
+    rng: np.random.Generator,
+    *,
+    draws: int,
+    engine: str,
+) -> tuple[Floats, nuts.Diagnostics]:
+    """Draws (chains, kept, r) of z that are nearly standard normal, evenly thinned, of a run that passed."""
+    # PyMC is loaded where it is asked for.
+    from dpppsynth.models.lgcp import model_of
+
+    accept, tune = white_steps(density.size)
+    model = density if engine == "nutpie" else model_of(density)
+    z, passed = passed_run(model, monitored, rng, draws=draws, tune=tune, engine=engine, accept=accept)
+    return thinned(z, kept), passed
+
+
+def thinned(z: Floats, kept: int) -> Floats:
+    """(chains, kept, ...) of draws (chains, draws, ...), evenly from the first to the last."""
+    return z[:, np.linspace(0, z.shape[1] - 1, kept).round().astype(int)]
+
+
 def white_steps(size: int) -> tuple[float, int]:
     """Rate of accepted steps, and number of those that find their length, in so many nearly standard coordinates."""
     return next((accept, tune) for least, accept, tune in reversed(WHITE) if size >= least)

@@ -30,7 +30,7 @@ from dpppsynth.inference.field_inference import (
     opened_values,
     require_somewhere,
 )
-from dpppsynth.inference.nuts_runs import SPARSE_PACE, log_masses, passed_run, sampling_words, watched, white_steps
+from dpppsynth.inference.nuts_runs import SPARSE_PACE, log_masses, sampling_words, watched, white_run
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN, NEGLIGIBLE, climb_grid
@@ -153,9 +153,6 @@ class SparseInference(CovariateInference):
             # At most the level is unknown, which has a normal law.
             alone = fit.mode[:, None] + fit.deviations(CHAINS * kept, rng)
             return alone.T.reshape(CHAINS, kept, 1), None
-        # PyMC is loaded where it is asked for.
-        from dpppsynth.models.lgcp import model_of
-
         density, tents = WhitenedDensity(likelihood, fit), watched(likelihood.tents.shape[0])
 
         def monitored(z: Floats) -> Floats:
@@ -164,10 +161,8 @@ class SparseInference(CovariateInference):
             masses, effects = (np.stack(each) for each in zip(*chains, strict=True))
             return np.concatenate([log_masses(masses[..., tents]), effects], axis=-1)
 
-        model = density if self.engine == "nutpie" else model_of(density)
-        accept, tune = white_steps(density.size)
-        z, passed = passed_run(model, monitored, rng, draws=NUTS_DRAWS, tune=tune, engine=self.engine, accept=accept)
-        return density.unknowns(z[:, np.linspace(0, z.shape[1] - 1, kept).round().astype(int)]), passed
+        z, passed = white_run(density, monitored, kept, rng, draws=NUTS_DRAWS, engine=self.engine)
+        return density.unknowns(z), passed
 
     @staticmethod
     def _quantities(fit: SparsePosterior, likelihood: NoisyMasses, unknowns: Floats) -> tuple[Floats, Floats]:

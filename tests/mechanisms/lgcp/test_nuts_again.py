@@ -9,7 +9,7 @@ from support.seams import chance_for_nuts
 
 from dpppsynth import LGCPSynthesizer, PointPattern, Window
 from dpppsynth.core.errors import QualityError
-from dpppsynth.inference.nuts_runs import white_steps
+from dpppsynth.inference.nuts_runs import thinned, white_steps
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 PATTERN = PointPattern(np.random.default_rng(1).uniform(0, 1000, (60, 2)), SQUARE)
@@ -63,3 +63,8 @@ def test_steps_are_shorter_in_thousands_of_coordinates():
     assert white_steps(1) == (accept, tune)
     assert many == white_steps(20_000)
     assert (many[0] > accept, many[1] > tune) == (True, True)
+
+
+def test_draws_are_kept_from_all_of_a_run():
+    z = np.arange(2 * 3000 * 2).reshape(2, 3000, 2)
+    assert thinned(z, 3).tolist() == z[:, [0, 1500, 2999]].tolist()
