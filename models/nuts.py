@@ -103,6 +103,8 @@ def _register() -> None:
 
 
 CHAINS = 4
+# Implementations of NUTS, the faster one first; the other is PyMC's own.
+ENGINES = "nutpie", "pymc"
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ class Sampler:
     """
 
     def __init__(self, model: "Density | pm.Model", engine: str = "nutpie", target_accept: float = 0.8) -> None:
-        one_of("engine", engine, ("nutpie", "pymc"))
+        one_of("engine", engine, ENGINES)
         self._model: Any = model
         self._engine, self._accept = engine, target_accept
         if engine == "nutpie":

@@ -42,7 +42,8 @@ from dpppsynth.core.arguments import elements, one_of, positive, probability, re
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import instead, mention
 from dpppsynth.inference.field_by_rule import field_by_rule, matern_mesh
-from dpppsynth.inference.lgcp_inference import ENGINES, INFERENCES, LGCPInference
+from dpppsynth.inference.field_inference import INFERENCES
+from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.nuts_runs import DENSE_PACE, MOST_SECONDS, reckoned
 from dpppsynth.inference.sparse_inference import PrecisionInference
@@ -51,6 +52,7 @@ from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.covariance_options import COVARIANCE, covariance_of, require_one_covariance
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
 from dpppsynth.models.covariances import MOST_POINTS, Covariance, PoweredExponential
+from dpppsynth.models.nuts import ENGINES
 from dpppsynth.models.pair_sums import finest, require_radius
 from dpppsynth.models.recipes import segments
 from dpppsynth.models.sparse_fields import SparseMatern
