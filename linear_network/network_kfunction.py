@@ -63,11 +63,6 @@ def k_function(
         Whether an inhomogeneous K is divided by `sum 1/lambda_i`, so that an intensity wrong by a factor is half made
         up for, or by the length `|L|` which that sum estimates. Without intensity it has no effect.
 
-    Raises
-    ------
-    InputError
-        When an argument breaks these rules.
-
     References
     ----------
     Ang, Baddeley and Nair (2012), Geometrically corrected second order analysis of events on a linear network,
@@ -109,11 +104,6 @@ def pair_correlation(
     bandwidth : float
         Standard deviation of the kernel, in the network's unit, at most 1000 extents; it reaches sqrt(5) bandwidths
         far.
-
-    Raises
-    ------
-    InputError
-        When an argument breaks these rules.
 
     References
     ----------

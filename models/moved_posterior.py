@@ -475,12 +475,7 @@ def without_last(product: Callable[[Unknowns], Unknowns], held: int) -> Callable
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """Moved points halved at random, each half as a likelihood.
-
-    Attributes
-    ----------
-    one, other : MovedLikelihood
-    """
+    """Moved points halved at random, each half as a likelihood."""
 
     one: MovedLikelihood
     other: MovedLikelihood

@@ -27,13 +27,7 @@ Rows = tuple[Ints, Ints, Floats]
 
 @dataclass(frozen=True, eq=False)
 class WhitenedDensity(DensityAboutMode):
-    """Log-density of z, where unknowns of the field are `mode + S z`, `S S'` the covariance of the approximation.
-
-    Attributes
-    ----------
-    likelihood : NoisyMasses
-    fit : SparsePosterior
-    """
+    """Log-density of z, where unknowns of the field are `mode + S z`, `S S'` the covariance of the approximation."""
 
     likelihood: NoisyMasses
     fit: SparsePosterior

@@ -139,10 +139,6 @@ def require_head(
 
     The names of columns and the CRS of a file are taken to be public: they are how the data are kept, whoever is in
     them. Parameters as for `read_pattern`.
-
-    Raises
-    ------
-    InputError
     """
     require_domain(domain)
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
@@ -348,12 +344,7 @@ class PointBatches:
         return (pattern_of(points, self.domain, self.snap) for points in batches)
 
     def count(self) -> int:
-        """Number of points, for a public n: all rows are read and checked, and nothing is kept of them.
-
-        Raises
-        ------
-        InputError
-        """
+        """Number of points, for a public n: all rows are read and checked, and nothing is kept of them."""
         return sum(len(batch) for batch in self)
 
 
@@ -383,10 +374,6 @@ def read_batches(
     ----------
     path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, described, snap, skip_outside
         As for `read_pattern`.
-
-    Returns
-    -------
-    PointBatches
 
     Raises
     ------

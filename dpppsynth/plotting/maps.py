@@ -361,10 +361,6 @@ def plot_relative_risk(
         As in `plot_pattern`.
     title : str, optional
         Budget and public number of points unless given.
-
-    Raises
-    ------
-    InputError
     """
     from matplotlib.lines import Line2D
 

@@ -186,10 +186,6 @@ class PolygonLayer(PublicLayer):
     crs : str, optional
     label : str
         Name in messages.
-
-    Raises
-    ------
-    InputError
     """
 
     def __init__(
@@ -252,10 +248,6 @@ class PolygonLayer(PublicLayer):
             Value of polygons that have none, and of places without a polygon; without it both are refused.
         label : str
             Name in messages.
-
-        Raises
-        ------
-        InputError
         """
         if not hasattr(layer, "columns") or not hasattr(layer, "geometry"):
             msg = f"{label}: needs a GeoDataFrame of polygons, got {type(layer).__name__}."

@@ -43,10 +43,6 @@ class RasterLayer(PublicLayer):
     crs : str, optional
     label : str
         Name in messages.
-
-    Raises
-    ------
-    InputError
     """
 
     def __init__(

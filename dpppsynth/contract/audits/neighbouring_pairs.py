@@ -246,10 +246,6 @@ def require_capped(
         Where n is public, a one-to-one matching of both must exist.
     near : callable
         From rows (P, c) and (P, c) to whether one may become the other (P,).
-
-    Raises
-    ------
-    InputError
     """
     cap, count = relation.max_points_per_person, len(gone)
     if not relation.n_is_public:

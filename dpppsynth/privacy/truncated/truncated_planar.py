@@ -120,11 +120,6 @@ class PlanarLaplace:
     bound : float, optional
         Largest length of an offset, in the same unit and from 1e-60 to 1e60; infinite is plain planar Laplace noise.
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     References
     ----------
     Andrés, Bordenabe, Chatzikokolakis & Palamidessi (2013), Geo-indistinguishability, CCS.
@@ -255,11 +250,6 @@ def planar_laplace_delta(epsilon: float, max_error: float, distance: float = 1.0
     float
         Never below the truth, and above it by less than 1e-9 of itself.
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     Examples
     --------
     >>> f"{planar_laplace_delta(0.1, 50.0):.6g}"
@@ -282,11 +272,6 @@ def planar_laplace_bound(epsilon: float, delta: float, distance: float = 1.0) ->
     -------
     float
         `planar_laplace_delta` of it is at most `delta`; it exceeds the smallest such bound by about 1e-10 of itself.
-
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
 
     Examples
     --------
