@@ -416,12 +416,8 @@ class PrecisionInference(SparseInference):
         self.require(plan)
         likelihood = self.behind(plan, statistic, self.mesh.shares(plan.mesh))
         say("field of a given precision")
-        fit = sparse_posterior(likelihood, self._prior(plan), self.centre(plan))
-        return self.average({0: fit}, likelihood, rng, say)
-
-    def _prior(self, plan: LatticeStatistic) -> SparseField:
-        """Prior at the vertices, with an intercept where n is secret."""
-        return self._field if plan.n is not None else self._field.with_intercept(INTERCEPT_SD)
+        prior = self._field if plan.n is not None else self._field.with_intercept(INTERCEPT_SD)
+        return self.average({0: sparse_posterior(likelihood, prior, self.centre(plan))}, likelihood, rng, say)
 
     @cached_property
     def _field(self) -> SparseField:

@@ -534,7 +534,8 @@ def _is_sparse(s: LGCPSynthesizer, domain: Domain, size: float) -> bool:
     if _has_sparse_model(s):
         return True
     if isinstance(domain, LinearNetwork):
-        return _is_free(s) and bool(rules.network_rules.has_streets(domain))
+        # On large networks, and at hubs of very many edges, no field along streets is inferred from tents.
+        return _is_free(s) and rules.network_rules.fits_along(domain) and not rules.network_rules.crowded(domain)
     return _is_fine(s, domain, size)
 
 
