@@ -34,7 +34,6 @@ class WhitenedDensity(DensityAboutMode):
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
         return self.fit.prior.size
 
     def unknowns(self, z: Floats) -> Floats:

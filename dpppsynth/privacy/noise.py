@@ -101,11 +101,6 @@ class OpenDPLaplace:
         self._require(spent, holds=spent <= self.epsilon)
         return made
 
-    @property
-    def confirmed(self) -> float:
-        """Epsilon that OpenDP's map states."""
-        return float(self._measurement.map(self.sensitivity))
-
     def add(self, values: Ints) -> Ints:
         return np.array(self._measurement([int(v) for v in values]), dtype=np.int64)
 

@@ -149,7 +149,6 @@ class FunctionLayer(PublicLayer):
         self.function, self.label, self.crs = function, label, None
 
     def __call__(self, xy: Floats) -> Floats:
-        """(n,) values at coordinates (n, 2)."""
         values = as_reals(self._answer(xy), f"{self.label}: values must be real numbers.")
         if values.shape != (len(xy),):
             msg = f"{self.label}: must give one number for each of {len(xy)} places, got shape {values.shape}."

@@ -98,7 +98,6 @@ class RasterLayer(PublicLayer):
         return row, column, inside
 
     def __call__(self, xy: Floats) -> Floats:
-        """(n,) values at coordinates (n, 2)."""
         row, column, inside = self.cells(xy)
         return np.where(inside, self.values[row, column], self.outside)
 
