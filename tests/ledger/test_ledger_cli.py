@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.command_line import run as run_command
 from support.command_line import spoken
+from support.forgery import put, read, reseal
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import write_pattern
@@ -191,10 +192,8 @@ class TestRelease:
         assert "record: the certificate recorded" in said
 
     def test_an_edited_certificate(self, copied):
-        file = copied / "public" / "certificate.json"
-        cert = json.loads(file.read_text())
-        cert["guarantee"]["profile"]["epsilon"] = 0.25
-        file.write_text(json.dumps(cert | {"content_hash": certificate.content_hash(cert)}))
+        cert = read(copied / "public")
+        reseal(copied / "public", put(cert, ("guarantee", "profile", "epsilon"), 0.25))
         found = shown(copied / "ledger.json", "--release", copied / "public", code=3)
         assert [check["holds"] for check in found["checks"]] == [True, False, True]
 

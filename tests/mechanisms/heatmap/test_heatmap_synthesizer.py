@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import shapely
+from support.forgery import read, reseal
 
 from dpppsynth import (
     AddRemove,
@@ -35,7 +36,6 @@ from dpppsynth.mechanisms.heatmap.bound import (
 from dpppsynth.mechanisms.heatmap.tree import pyramid
 from dpppsynth.privacy import bounds, parallel, verify
 from dpppsynth.privacy.relations import relation_from_dict
-from dpppsynth.release import certificate
 
 BOX = Window.rectangle(0, 0, 160, 80, "EPSG:27700")
 RING = Window.polygon(shapely.box(0, 0, 100, 90).difference(shapely.box(30, 30, 70, 65)), "EPSG:27700")
@@ -256,10 +256,9 @@ def test_a_release_can_be_fitted_again_at_no_cost(tmp_path):
 
 def forged(folder, **changes):
     """The certificate with other parameters, and a hash that fits them."""
-    path = folder / "certificate.json"
-    cert = json.loads(path.read_text())
+    cert = read(folder)
     cert["parameters"] |= changes
-    path.write_text(json.dumps(cert | {"content_hash": certificate.content_hash(cert)}))
+    reseal(folder, cert)
     return verify(folder)
 
 
