@@ -50,8 +50,9 @@ ROUND_UP = 1 + 1e-10
 FAR = 100.0
 
 
-def _double_exponential(half: int = 220, last: float = 3.3) -> tuple[Floats, Floats]:
+def _double_exponential() -> tuple[Floats, Floats]:
     """Nodes in (0, 1) and weights of the double exponential rule, to which square roots at an end do no harm."""
+    half, last = 220, 3.3
     tau = np.linspace(-last, last, 2 * half + 1)
     nodes = 1 / (1 + np.exp(-np.pi * np.sinh(tau)))
     weights = np.pi * np.cosh(tau) * nodes / (1 + np.exp(np.pi * np.sinh(tau))) * (last / half)
