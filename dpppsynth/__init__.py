@@ -51,7 +51,8 @@ Where to look next:
 `io`, `plotting`           reading, writing and drawing patterns and releases
 ========================== ==========================================================================================
 
-Every error raised on purpose is a `DpppsynthError`. Names load when first used, so importing the package is quick.
+Every error raised on purpose is a `DpppsynthError`; an argument that breaks its rule is refused with an `InputError`,
+which is a `ValueError` too. Names load when first used, so importing the package is quick.
 """
 
 import lazy_loader

@@ -10,9 +10,9 @@ who holds the points.
   is geo-indistinguishable and not local.
 * For range queries: `RangeHierarchy` and `UniformGrid`, and in two rounds `PrivAG` and `AdvancedAdaptiveGrid`.
 * For trajectories: `LineTrace`, by one report a person, and `LDPTrace` in two rounds, as published.
-* Reports in files, of any size and partition: `write_reports`, `aggregate_files`, `perturb_file`.
+* Reports in files, of any size and partition: `write_reports`, `perturb_file`; `aggregate_files` reads them.
 * Devices: `write_description` makes the public file from which `dpppsynth.client` draws reports, with NumPy alone.
-* Counts in files, which merge exactly over machines: `count_files`, `merge_counts`, `write_counts`, `read_counts`.
+* Counts in files, which merge exactly over machines: `count_files`, `merge_counts`, `write_counts`.
 * Errors: `wasserstein2` between grids.
 
 The laws, their radii and estimators are in `dpppsynth.randomizers`, cells and cuts in `dpppsynth.grids`.

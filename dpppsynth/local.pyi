@@ -24,7 +24,6 @@ from dpppsynth.mechanisms.local.reports import Counts as Counts
 from dpppsynth.mechanisms.local.reports import Report as Report
 from dpppsynth.mechanisms.local.reports import Reports as Reports
 from dpppsynth.mechanisms.local.saved_counts import merge_counts as merge_counts
-from dpppsynth.mechanisms.local.saved_counts import read_counts as read_counts
 from dpppsynth.mechanisms.local.saved_counts import write_counts as write_counts
 from dpppsynth.mechanisms.local.saved_counts import write_description as write_description
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism as CellMechanism

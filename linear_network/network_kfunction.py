@@ -52,21 +52,10 @@ def k_function(
     ----------
     pattern : PointPattern
         On a `LinearNetwork`, at least two points.
-    r : array_like, shape (b,)
-        Increasing distances, in the network's unit.
-    intensity : array_like of shape (n,) or callable, optional
-        Intensity lambda, per unit of length, at the points; or a function of coordinates (n, 2), such as an
-        `Intensity`. Constant unless given: lambda = 1 and `c = |L| / (n (n - 1))`, `|L|` the length of the network.
     correction : {"ang", "none"}
         Geometrical correction by m, which makes patterns on different networks comparable; "none" leaves m out.
-    normalise : bool
-        Whether an inhomogeneous K is divided by `sum 1/lambda_i`, so that an intensity wrong by a factor is half made
-        up for, or by the length `|L|` which that sum estimates. Without intensity it has no effect.
-
-    Raises
-    ------
-    InputError
-        When an argument breaks these rules.
+    r, intensity, normalise
+        As in `evaluation.k_function`, with the length `|L|` of the network, and intensities per unit of length.
 
     References
     ----------
@@ -109,11 +98,6 @@ def pair_correlation(
     bandwidth : float
         Standard deviation of the kernel, in the network's unit, at most 1000 extents; it reaches sqrt(5) bandwidths
         far.
-
-    Raises
-    ------
-    InputError
-        When an argument breaks these rules.
 
     References
     ----------

@@ -35,11 +35,11 @@ class Channel:
         return np.column_stack([self.forward(one) for one in np.eye(self.shape[0] * self.shape[1])])
 
     def forward(self, values: Floats) -> Floats:
-        """(K,) product with M, linear in values (V,) of any sign."""
+        """(..., K) products with M, linear in values (..., V) of any sign."""
         raise NotImplementedError
 
     def backward(self, numbers: Floats) -> Floats:
-        """(V,) product of numbers (K,) with the transpose of M."""
+        """(..., V) products of numbers (..., K) with the transpose of M."""
         raise NotImplementedError
 
     def groups(self, side: int) -> Ints:
@@ -218,11 +218,9 @@ class WithRest(Channel):
         return self.kept.shape
 
     def forward(self, values: Floats) -> Floats:
-        """(..., K) products with the matrix."""
         return np.concatenate([self.kept.forward(values), (values @ self._lost)[..., None]], axis=-1)
 
     def backward(self, numbers: Floats) -> Floats:
-        """(..., V) products of numbers (..., K) with its transpose."""
         return self.kept.backward(numbers[..., :-1]) + numbers[..., -1:] * self._lost
 
     def groups(self, side: int) -> Ints:

@@ -85,12 +85,7 @@ class GridField:
 
 
 class DenseField:
-    """Prior of a field by a dense factor of its covariance, `w = L z`.
-
-    Parameters
-    ----------
-    prior : GridField
-    """
+    """Prior of a field by a dense factor of its covariance, `w = L z`."""
 
     def __init__(self, prior: GridField) -> None:
         covariance = prior.covariance()

@@ -76,13 +76,7 @@ def _columns(rows: Ints, values: Floats, height: int) -> "scipy.sparse.csc_array
 
 @dataclass(frozen=True, eq=False)
 class GridLine:
-    """One axis of a grid: linear elements on points a step apart, free at both ends.
-
-    Attributes
-    ----------
-    count : int
-    step : float
-    """
+    """One axis of a grid: linear elements on points a step apart, free at both ends."""
 
     count: int
     step: float

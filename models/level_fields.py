@@ -31,7 +31,7 @@ class LevelField(MovedPrior):
     each : SpectralField or WhitenedField
         Law of the independent fields, without covariates.
     mixing : (L, J) array
-        A.
+        A, of one column at least.
     numbers : (L, P) array
         P.
     columns : (V, p) array, optional
@@ -93,9 +93,8 @@ class LevelField(MovedPrior):
 
     def to_real(self, unknowns: Unknowns) -> Floats:
         coefficients, *rest = self._parts(unknowns)
-        fields = self.each.to_real(coefficients)
-        flat = fields.reshape(*unknowns.shape[:-1], self.mixing.shape[1] * self.each.freedoms)
-        return np.concatenate([flat, *(each.real for each in rest)], axis=-1)
+        fields = self.each.to_real(coefficients).reshape(*unknowns.shape[:-1], -1)
+        return np.concatenate([fields, *(each.real for each in rest)], axis=-1)
 
     def effects_of(self, unknowns: Unknowns) -> Floats:
         return np.asarray(self._parts(unknowns)[2].real)
@@ -148,9 +147,9 @@ class LevelField(MovedPrior):
 
 
 def level_root(covariance: Floats) -> Floats:
-    """(L, J) root A of the covariance (L, L) of levels, `A A'`, with as few columns as it has directions."""
+    """(L, J) root A of the covariance (L, L) of levels, `A A'`: a column for each of its directions, one at least."""
     variance, direction = np.linalg.eigh(covariance)
-    kept = variance > NONE * variance.max()
+    kept = variance >= NONE * variance.max()
     return np.asarray(direction[:, kept] * np.sqrt(variance[kept]))
 
 

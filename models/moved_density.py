@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpppsynth.models.moved_posterior import LatticePosterior, MovedLikelihood
-from dpppsynth.models.nuts import Density
+from dpppsynth.models.nuts import DensityAboutMode
 from dpppsynth.models.spectral_fields import MovedPrior
 from dpppsynth.spatial.mesh import Floats
 
@@ -26,7 +26,7 @@ EVEN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class MovedDensity(Density):
+class MovedDensity(DensityAboutMode):
     """Log-density of z (R,), where white noise of the prior is `mode + z + axes less axes' z`.
 
     Attributes
@@ -70,16 +70,8 @@ class MovedDensity(Density):
         """(..., p) effects of covariates at z (..., R), in their prior's standard deviations."""
         return self.noise(z)[..., self.size - self.prior.effects :]
 
-    def function(self) -> Callable[[Floats], tuple[float, Floats]]:
-        """A function of z (R,) that gives the value, compared with that of the mode, and the gradient (R,)."""
-        code = self._value_and_gradient
-        highest = code(np.zeros(self.size))[0]
-
-        def compared(z: Floats) -> tuple[float, Floats]:
-            value, gradient = code(z)
-            return value - highest, gradient
-
-        return compared
+    def absolute(self) -> Callable[[Floats], tuple[float, Floats]]:
+        return self._value_and_gradient
 
     def noise(self, z: Floats) -> Floats:
         """(..., R) white noise at z (..., R)."""

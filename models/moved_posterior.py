@@ -79,11 +79,9 @@ class PlacedChannel(Channel):
         return int(self.placed.shape[1]), 1
 
     def forward(self, values: Floats) -> Floats:
-        """(..., K) products with the matrix."""
         return self.lattice.forward(by_columns(self.placed.__matmul__, values))
 
     def backward(self, numbers: Floats) -> Floats:
-        """(..., V) products of numbers (..., K) with its transpose."""
         return by_columns(self.placed.T.__matmul__, self.lattice.backward(numbers))
 
 
@@ -108,11 +106,9 @@ class LevelChannel(Channel):
         return self.levels * nx, ny
 
     def forward(self, values: Floats) -> Floats:
-        """(..., K) products with the matrix."""
         return self._apart(self.each.forward, values)
 
     def backward(self, numbers: Floats) -> Floats:
-        """(..., V) products of numbers (..., K) with its transpose."""
         return self._apart(self.each.backward, numbers)
 
     def _apart(self, product: Callable[[Floats], Floats], values: Floats) -> Floats:
@@ -475,12 +471,7 @@ def without_last(product: Callable[[Unknowns], Unknowns], held: int) -> Callable
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """Moved points halved at random, each half as a likelihood.
-
-    Attributes
-    ----------
-    one, other : MovedLikelihood
-    """
+    """Moved points halved at random, each half as a likelihood."""
 
     one: MovedLikelihood
     other: MovedLikelihood

@@ -34,10 +34,6 @@ class Draw:
 class NestedBoxes(Confidential):
     """Exact sampler of one posterior: in real arithmetic, draws follow it whatever the data.
 
-    Parameters
-    ----------
-    posterior : PointPosterior
-
     Raises
     ------
     QualityError

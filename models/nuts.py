@@ -33,6 +33,24 @@ class Density:
         raise NotImplementedError
 
 
+class DensityAboutMode(Density):
+    """Base of densities whose mode is at z = 0; values are compared with its own."""
+
+    def function(self) -> Callable[[Floats], tuple[float, Floats]]:
+        code = self.absolute()
+        highest = code(np.zeros(self.size))[0]
+
+        def compared(z: Floats) -> tuple[float, Floats]:
+            value, gradient = code(z)
+            return value - highest, gradient
+
+        return compared
+
+    def absolute(self) -> Callable[[Floats], tuple[float, Floats]]:
+        """As `function`, without a comparison."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
 class FieldDensity(Density):
     """Log-density of z, up to a constant: `z ~ N(0, I)` and the likelihood of the field `centre + basis z`.
@@ -85,6 +103,8 @@ def _register() -> None:
 
 
 CHAINS = 4
+# Implementations of NUTS, the faster one first; the other is PyMC's own.
+ENGINES = "nutpie", "pymc"
 
 
 @dataclass(frozen=True)
@@ -140,7 +160,7 @@ class Sampler:
     """
 
     def __init__(self, model: "Density | pm.Model", engine: str = "nutpie", target_accept: float = 0.8) -> None:
-        one_of("engine", engine, ("nutpie", "pymc"))
+        one_of("engine", engine, ENGINES)
         self._model: Any = model
         self._engine, self._accept = engine, target_accept
         if engine == "nutpie":

@@ -119,10 +119,6 @@ def trace_mesh(
         Smallest side of a grid cell, in the network's unit.
     shape : (int, int), optional
         Vertices along x and y, at least 2 each; give either `spacing` or `shape`.
-
-    Returns
-    -------
-    TraceMesh
     """
     instance("network", network, LinearNetwork)
     bounds = around(network)

@@ -97,10 +97,6 @@ class SparseMatern:
         Distance at which the correlation is about 0.14, in the domain's unit: `sqrt(8 smoothness) / kappa`.
     smoothness : float
         1 or 3 in the plane, 0.5 or 1.5 along networks.
-
-    Raises
-    ------
-    InputError
     """
 
     sigma: float

@@ -61,10 +61,6 @@ class StreetMatern:
     detour : float
         Length of street that a turn at a crossing counts as. With 0 a crossing joins all that meet, and the field is
         the Whittle-Matern field of the network; the longer, the less streets that cross have to do with one another.
-
-    Raises
-    ------
-    InputError
     """
 
     sigma: float

@@ -10,7 +10,7 @@ import scipy
 
 from dpppsynth.core.workers import compiled
 from dpppsynth.models.likelihood import MassesInLaplaceNoise, NoisyMasses, counts_score, counts_values
-from dpppsynth.models.nuts import Density
+from dpppsynth.models.nuts import DensityAboutMode
 from dpppsynth.models.sparse_posterior import SparsePosterior
 from dpppsynth.spatial.mesh import Floats, Ints
 
@@ -26,21 +26,14 @@ Rows = tuple[Ints, Ints, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class WhitenedDensity(Density):
-    """Log-density of z, where unknowns of the field are `mode + S z`, `S S'` the covariance of the approximation.
-
-    Attributes
-    ----------
-    likelihood : NoisyMasses
-    fit : SparsePosterior
-    """
+class WhitenedDensity(DensityAboutMode):
+    """Log-density of z, where unknowns of the field are `mode + S z`, `S S'` the covariance of the approximation."""
 
     likelihood: NoisyMasses
     fit: SparsePosterior
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
         return self.fit.prior.size
 
     def unknowns(self, z: Floats) -> Floats:
@@ -48,21 +41,13 @@ class WhitenedDensity(Density):
         flat = self.fit.precision.from_white(z.reshape(-1, self.size).T)
         return (self.fit.mode + flat.T).reshape(z.shape)
 
-    def function(self) -> Callable[[Floats], tuple[float, Floats]]:
-        """A function of z (N,) that gives the value, compared with that of the mode, and the gradient (N,)."""
+    def absolute(self) -> Callable[[Floats], tuple[float, Floats]]:
         fit, likelihood = self.fit, self.likelihood
         observed, measure, response, n, shift = likelihood.arguments
         table = NumberTable.of(likelihood, response @ likelihood.vertex_masses(fit.field_mode))
         field = (fit.mode, _rows(fit.prior.precision), _rows(fit.prior.placement), float(fit.centre), measure, n)
         told = (_rows(response), observed, table, float(shift))
-        code = partial(_compiled(), fit.precision.whitening, *field, *told)
-        highest = code(np.zeros(self.size))[0]
-
-        def value_and_gradient(z: Floats) -> tuple[float, Floats]:
-            value, gradient = code(z)
-            return value - highest, gradient
-
-        return value_and_gradient
+        return partial(_compiled(), fit.precision.whitening, *field, *told)
 
 
 class NumberTable(NamedTuple):

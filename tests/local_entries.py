@@ -265,7 +265,6 @@ LOCAL = {
     "require_files": (
         local.require_files, {"points": "none.csv", "reports": "none/none.csv", "window": SQUARE, "user": None},
     ),
-    "read_counts": (local.read_counts, {"path": "none.json", "mechanism": CELLED[0], "window": SQUARE}),
     "write_counts": (
         local.write_counts, {"counts": CELLED[0].aggregate(REPORTS), "path": "none/none.json", "window": SQUARE},
     ),

@@ -102,20 +102,6 @@ def halved_noise_of_levels() -> None:
         aggregation.level_scales = scales
 
 
-def edited(folder: Path, *, rehash: bool) -> None:
-    path = folder / "certificate.json"
-    original = path.read_text()
-    cert = json.loads(original)
-    cert["guarantee"]["profile"]["epsilon"] = 0.1
-    if rehash:
-        cert["content_hash"] = certificate.content_hash(cert)
-    path.write_text(json.dumps(cert))
-    try:
-        verify(folder).require()
-    finally:
-        path.write_text(original)
-
-
 def changed_file(folder: Path) -> None:
     (folder / "statistic.json").write_text("{}")
     load_release(folder)
@@ -127,18 +113,23 @@ def ledger(folder: Path) -> Ledger:
     return Ledger.open(path) if path.exists() else Ledger.create(path, epsilon=1.5, delta=0.0, alpha=25.0)
 
 
-def claimed_again(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """A certificate of reports that was edited, and hashed again."""
+def claimed_again(folder: Path, change: Callable[[dict[str, Any]], object], *, rehash: bool = True) -> None:
+    """A certificate that was edited, and hashed again."""
     path = folder / "certificate.json"
     original = path.read_text()
     cert = json.loads(original)
     change(cert)
-    cert["content_hash"] = certificate.content_hash(cert)
+    if rehash:
+        cert["content_hash"] = certificate.content_hash(cert)
     path.write_text(json.dumps(cert))
     try:
         verify(folder).require()
     finally:
         path.write_text(original)
+
+
+def smaller(cert: dict[str, Any]) -> None:
+    cert["guarantee"]["profile"]["epsilon"] = 0.1
 
 
 def geo_called_local(cert: dict[str, Any]) -> None:
@@ -173,7 +164,7 @@ def local_refusals(
         ),
         "reports claimed at less": (
             PrivacyCheckError,
-            lambda: claimed_again(reports, lambda cert: cert["guarantee"]["profile"].update(epsilon=0.1)),
+            lambda: claimed_again(reports, smaller),
         ),
         "another budget for their law": (
             PrivacyCheckError,
@@ -239,8 +230,8 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
         "noise of half the scale on every level": (PrivacyCheckError, halved_noise_of_levels),
         "noise that spends too much": (PrivacyCheckError, lambda: OpenDPLaplace(1.0, sensitivity=2, epsilon=1.0)),
         "OpenDP's own map": (PrivacyCheckError, more_sensitive),
-        "a certificate edited": (PrivacyCheckError, lambda: edited(folder, rehash=False)),
-        "a certificate edited and hashed again": (PrivacyCheckError, lambda: edited(folder, rehash=True)),
+        "a certificate edited": (PrivacyCheckError, lambda: claimed_again(folder, smaller, rehash=False)),
+        "a certificate edited and hashed again": (PrivacyCheckError, lambda: claimed_again(folder, smaller)),
         "a seeded run": (PrivacyCheckError, lambda: verify(seeded).require()),
         "a released file changed": (PrivacyCheckError, lambda: changed_file(folder)),
         "persons without their mark": (InputError, lambda: HEAT.release(PATTERN)),

@@ -110,12 +110,7 @@ class Whole:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The published data of a stratified release, level by level.
-
-    Attributes
-    ----------
-    parts : dict
-    """
+    """The published data of a stratified release, level by level."""
 
     parts: Mapping[str, Any]
     seeded: bool = field(init=False)

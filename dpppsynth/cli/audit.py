@@ -67,7 +67,9 @@ def audit(
     with progress() as say:
         subject: Any
         if release is None:
-            _require_named(method)
+            if not (method.values["method"] or method.values["mechanism"]):
+                msg = "method: say what to audit, --method with --epsilon, or give the folder of a saved release"
+                raise InputError(msg)
             subject = people.plan(method.settled(), place.settled().domain(), patterns)
         else:
             _require_alone(method, place, people, patterns)
@@ -87,12 +89,6 @@ def audit(
     failed = result.verification is not None and not result.verification.holds
     if result.violated or failed:
         raise typer.Exit(3)
-
-
-def _require_named(method: OptionalMethod) -> None:
-    if not (method.values["method"] or method.values["mechanism"]):
-        msg = "method: say what to audit, --method with --epsilon, or give the folder of a saved release"
-        raise InputError(msg)
 
 
 def _require_alone(method: OptionalMethod, place: OptionalDomainOptions, people: PatternOptions, patterns: int) -> None:

@@ -26,10 +26,6 @@ def require_told(
     file : str
     rows_are_persons : bool
         Whether that is said of every row, whatever its columns are called.
-
-    Raises
-    ------
-    InputError
     """
     from dpppsynth.spatial.tables.person_columns import require_settled
 

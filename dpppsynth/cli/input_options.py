@@ -276,12 +276,7 @@ def columns_of(described: "Marks | None") -> dict[str, str]:
 
 
 def require_own_columns(points: Path, x: str | None, y: str | None, **others: str | None) -> None:
-    """Refuse one column for two uses; `others` are --count, --user, --by, --types or --time, where they are given.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse one column for two uses; `others` are --count, --user, --by, --types or --time, where they are given."""
     from dpppsynth.spatial.tables.formats import is_csv
 
     places = {"x": x or "x", "y": y or "y"} if is_csv(points) else {}

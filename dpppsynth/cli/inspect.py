@@ -103,7 +103,8 @@ def inspect(
     else:
         _show(found, ok=ok, secret=secret)
         if not secret and people.by is None and found.n not in (None, found.rows):
-            show_line(f"Points that count, for --n: {found.n:,}{_of_each(method, user)}.")
+            few = "" if user is None else f" (at most {_counted_each(method)} of each person)"
+            show_line(f"Points that count, for --n: {found.n:,}{few}.")
         for remark in said:
             show_text(remark)
     if not ok:
@@ -147,10 +148,6 @@ def _read(found: "Inspection") -> str:
     return f"{found.rows:,} of {found.rows:,} rows read"
 
 
-def _break(number: int) -> str:
-    return "breaks" if number == 1 else "break"
-
-
 def _show(found: "Inspection", *, ok: bool, secret: bool) -> None:
     """Print the rules that rows break, and how many rows do where their number is no secret."""
     if ok:
@@ -161,7 +158,7 @@ def _show(found: "Inspection", *, ok: bool, secret: bool) -> None:
         return
     show_line(f"Rules broken: {', '.join(found.rules)}")
     if not secret:
-        show_line(f"{_read(found)}, of which {found.offending:,} {_break(found.offending)} a rule.")
+        show_line(f"{_read(found)}, of which {found.offending:,} break{'s' * (found.offending == 1)} a rule.")
     if found.report is not None:
         show_line(f"The offending rows, for the custodian's eyes only: {found.report}")
 
@@ -172,10 +169,6 @@ def _counted_each(method: ReadMethod) -> int:
         settled = method.settled()
         return settled.settings.counted_each(settled.options)
     return int(method.values.get(CAP.name) or 1)
-
-
-def _of_each(method: ReadMethod, user: str | None) -> str:
-    return "" if user is None else f" (at most {_counted_each(method)} of each person)"
 
 
 def _is_secret(method: ReadMethod) -> bool:

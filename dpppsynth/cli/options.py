@@ -21,6 +21,7 @@ from typer.main import get_command
 from dpppsynth.cli.method import METHOD_HELP, Method, Offer, offers, resolve_mechanism, short_forms
 from dpppsynth.contract.settings import EXPERT, METHOD, Setting, settings_of
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import add_options
 from dpppsynth.spatial.marks import as_list, listed
 
 # The parameter of commands that names the mark whose levels are released.
@@ -199,6 +200,8 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Call the function with the parsed options."""
+        # What other commands have as options is not to be asked for here.
+        add_options({name: name for each in self.params if each.param_type_name == "argument" and (name := each.name)})
         made = {name: kind(**_values(self.parsers[name], ctx.params)) for name, kind in self.groups.items()}
         if self.method is not None:
             name, kind = self.method

@@ -90,10 +90,6 @@ class NoisedPairs:
             Of the radii, in messages.
         remedy : str
             For too many pairs, where steps cannot be chosen.
-
-        Raises
-        ------
-        InputError
         """
         statistic = self.statistic
         for radius, steps in zip(statistic.radii, statistic.steps, strict=True):

@@ -186,16 +186,11 @@ def authorise(
     return entry
 
 
-def paid_before(ledger: object, entry: str | None) -> bool:
-    """Whether a ledger holds an open authorisation that was given to this release before it began."""
-    return isinstance(ledger, Account) and entry is not None and ledger.holds(entry)
-
-
 def read_sooner(
     plan: Any, read: Callable[[], object], *, ledger: Account | None, entry: str | None, keep: object
 ) -> None:
     """Read points that an open entry has paid for, before the ledger keeps public numbers of them; none without one."""
-    if paid_before(ledger, entry):
+    if isinstance(ledger, Account) and entry is not None and ledger.holds(entry):
         output_folder(keep, sum(plan.file_sizes))
         with spent_if_refused(ledger, entry):
             read()

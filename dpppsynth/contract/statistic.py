@@ -291,10 +291,6 @@ class Statistic:
         rng : None, int or Generator
             None: secret randomness. Anything else makes the run reproducible and therefore not private.
 
-        Returns
-        -------
-        Measured
-
         Raises
         ------
         InputError
@@ -374,14 +370,7 @@ class Statistic:
         return PointPattern.at(pattern.positions, pattern.domain, {user: np.arange(len(pattern))})
 
     def further_surrogate(self, even: Intensity, n: int, rng: np.random.Generator) -> tuple[str, PointPattern] | None:
-        """Name and points of a surrogate that only what else is measured tells from an even intensity; None for most.
-
-        Parameters
-        ----------
-        even : Intensity
-        n : int
-        rng : Generator
-        """
+        """Name and points of a surrogate that only what else is measured tells from an even intensity; else None."""
         return None
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> "Trial":

@@ -213,10 +213,6 @@ class PointSynthesizer(Synthesizer[R_co]):
         """Number of people within the privacy radius, from a public population alone; see `people_within`.
 
         `crowd.words(guarantee)` says it, with the meaning of epsilon for them.
-
-        Raises
-        ------
-        InputError
         """
         from dpppsynth.privacy.nearby_population import people_within, require_reach
 

@@ -94,10 +94,6 @@ def announced(progress: ProgressLike) -> Iterator[Progress]:
     ----------
     progress : callable, False or None
         False is silence; None is a line on the screen where somebody types commands, and silence elsewhere.
-
-    Raises
-    ------
-    InputError
     """
     require_progress(progress)
     if callable(progress):

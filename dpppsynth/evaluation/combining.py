@@ -99,10 +99,6 @@ def combine(
         Of slopes on a covariate what `kept_slope` says that patterns keep of them: estimates and standard errors are
         divided by it. At less than four fifths slopes cannot be told from patterns, and are refused.
 
-    Returns
-    -------
-    Combined
-
     Raises
     ------
     InputError

@@ -98,11 +98,6 @@ def k_function(
     KFunction
         Under "border" K is NaN where no point is far enough from the border.
 
-    Raises
-    ------
-    InputError
-        When an argument breaks these rules.
-
     References
     ----------
     Ripley (1977), Modelling spatial patterns, JRSS B 39, 172-212; Ohser (1983), On estimators for the reduced second
@@ -150,11 +145,6 @@ def pair_correlation(
         As in `k_function`; the correction "border" does not apply.
     bandwidth : float
         Standard deviation of the kernel, in the domain's unit, at most 1000 extents; it reaches sqrt(5) bandwidths far.
-
-    Raises
-    ------
-    InputError
-        When an argument breaks these rules.
 
     References
     ----------

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PREFIX = "CONFIDENTIAL_"
-# Suffix of a folder while it is being written.
 CONFIDENTIAL_LINE = (
     "CONFIDENTIAL: made from the sensitive points and not private. For the custodian's eyes alone, never for release."
 )

@@ -45,10 +45,6 @@ def poisson(
         Upper bound of a function; a value above it is refused.
     rng : None, int or numpy.random.Generator
 
-    Raises
-    ------
-    InputError
-
     Examples
     --------
     >>> from dpppsynth.spatial.domains import Window
@@ -87,10 +83,6 @@ def thomas(domain: Domain, parents: float, size: float, spread: float, *, rng: R
     spread : float
         Standard deviation along an axis, or along a street without crossings, in the domain's unit.
     rng : None, int or numpy.random.Generator
-
-    Raises
-    ------
-    InputError
     """
     spread = positive("spread", spread)
     places, rng = _offspring(domain, parents, size, MARGIN * spread, rng)

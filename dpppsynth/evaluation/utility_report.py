@@ -140,7 +140,7 @@ def evaluate(
     rng : None, int, numpy.random.Generator, SeedSequence or BitGenerator
         For the yardsticks and the thinning; the same report again unless given.
     progress : callable or bool, optional
-        MarkedPattern in words how far it is. Unless given, a line on the screen in interactive use; False is silence.
+        Told in words how far it is. Unless given, a line on the screen in interactive use; False is silence.
 
     Raises
     ------

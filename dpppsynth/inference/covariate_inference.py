@@ -7,11 +7,9 @@ from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_r
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.inference.field_inference import FieldInference
+from dpppsynth.inference.field_inference import INFERENCES, FieldInference
+from dpppsynth.models.nuts import ENGINES
 from dpppsynth.spatial.covariates import Design
-
-INFERENCES = "laplace", "nuts"
-ENGINES = ("nutpie", "pymc")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

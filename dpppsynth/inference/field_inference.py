@@ -32,6 +32,7 @@ from dpppsynth.spatial.intensity import Intensity, LogLinear, LogLinearMean
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, gauss_rule, integrate_exp
 from dpppsynth.spatial.offset import Offset, nowhere
 
+INFERENCES = "nuts", "laplace"
 # Standard deviation of the intercept's prior where n is secret (log scale).
 INTERCEPT_SD = 2.0
 # Weight of an even field before the data, in that of all others. Few originals are even, and where little is known of

@@ -17,6 +17,7 @@ from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     EVEN,
+    INFERENCES,
     INTERCEPT_SD,
     NO_RANGE,
     FieldInference,
@@ -39,11 +40,10 @@ from dpppsynth.models.covariances import (
 from dpppsynth.models.laplace_approximation import LaplacePosterior, check_approximation, laplace_posterior
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.matern_search import NEGLIGIBLE
-from dpppsynth.models.nuts import FieldDensity
+from dpppsynth.models.nuts import ENGINES, FieldDensity
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
 
-INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 # Times the covariance of a field statistic is taken again at the masses estimated with it.
 ROUNDS = 2
 # Draws by which each Laplace approximation is checked.

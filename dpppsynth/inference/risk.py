@@ -63,13 +63,7 @@ class RelativeRisk:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exceedance:
-    """Posterior probability that a relative risk is above a threshold; callable at coordinates (n, 2).
-
-    Attributes
-    ----------
-    risk : LogLinearMean
-    threshold : float
-    """
+    """Posterior probability that a relative risk is above a threshold; callable at coordinates (n, 2)."""
 
     risk: LogLinearMean
     threshold: float

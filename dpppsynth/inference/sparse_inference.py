@@ -19,7 +19,7 @@ from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows, mention
-from dpppsynth.inference.covariate_inference import ENGINES, CovariateInference
+from dpppsynth.inference.covariate_inference import CovariateInference
 from dpppsynth.inference.field_inference import (
     EVEN,
     INTERCEPT_SD,
@@ -34,7 +34,7 @@ from dpppsynth.inference.nuts_runs import SPARSE_PACE, log_masses, sampling_word
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN, NEGLIGIBLE, climb_grid
-from dpppsynth.models.nuts import CHAINS, Diagnostics
+from dpppsynth.models.nuts import CHAINS, ENGINES, Diagnostics
 from dpppsynth.models.posterior_centre import mean_centred
 from dpppsynth.models.sparse_fields import SparseField, constant, field_of_precision, with_effects
 from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior, with_masses
@@ -416,12 +416,8 @@ class PrecisionInference(SparseInference):
         self.require(plan)
         likelihood = self.behind(plan, statistic, self.mesh.shares(plan.mesh))
         say("field of a given precision")
-        fit = sparse_posterior(likelihood, self._prior(plan), self.centre(plan))
-        return self.average({0: fit}, likelihood, rng, say)
-
-    def _prior(self, plan: LatticeStatistic) -> SparseField:
-        """Prior at the vertices, with an intercept where n is secret."""
-        return self._field if plan.n is not None else self._field.with_intercept(INTERCEPT_SD)
+        prior = self._field if plan.n is not None else self._field.with_intercept(INTERCEPT_SD)
+        return self.average({0: sparse_posterior(likelihood, prior, self.centre(plan))}, likelihood, rng, say)
 
     @cached_property
     def _field(self) -> SparseField:

@@ -170,9 +170,6 @@ def _how_many(fitting: Mask) -> str:
     return "all" if fitting.all() else "most" if fitting.mean() > 0.5 else "some" if fitting.any() else ""
 
 
-# --- Places ----------------------------------------------------------------------------------------------------------
-
-
 def _exchange(read: Read) -> str:
     if read.table.axes:
         return f"exchange the columns ({mention('x')}, {mention('y')})"
@@ -387,8 +384,6 @@ def _degrees(read: Read, xy: Floats) -> Mask:
     return np.asarray(small & ((ways[0] | ways[1]) | small.all()), dtype=bool)
 
 
-# --- Numbers ---------------------------------------------------------------------------------------------------------
-
 FORMS_OF_NUMBERS = (
     (re.compile(r"[-+]?\d+,\d+"), "decimal"),
     (re.compile(r"[-+]?\d{1,3}([ ,.'\u2019\u00a0\u202f]\d{3})+([.,]\d+)?"), "signs between thousands: take them out"),
@@ -434,8 +429,6 @@ def _no_numbers(read: Read, rows: Mask) -> Iterator[str]:
         else:
             yield f"Coordinates have {words}."
 
-
-# --- Times -----------------------------------------------------------------------------------------------------------
 
 # Day from which workbooks count that were begun on an old Mac.
 SERIALS_OF_1904 = "1904-01-01"
@@ -505,9 +498,6 @@ def _serial_from(times: Times, text: str) -> str | None:
     if not times.origin:
         return SERIALS
     return next((day for day in days if times.start <= value + days_between(times.origin, day) <= times.end), None)
-
-
-# --- Levels and types ------------------------------------------------------------------------------------------------
 
 
 def plain(text: str) -> str:

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import shapely
 
-from dpppsynth.core.crs import reproject, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.polygons import in_system
 from dpppsynth.spatial.public_layers import PolygonLayer, filled, nameless, outside_value
 from dpppsynth.spatial.raster_layers import RasterLayer, read_geotiff
 from dpppsynth.spatial.tables.formats import is_csv, read_table, tell_placeless
@@ -67,8 +67,7 @@ def read_layer(
     if source is not None and target is None:
         msg = f"{option}: it names a coordinate system and the domain has none; give --crs"
         raise InputError(msg)
-    if source is not None and target is not None and not same_crs(source, target):
-        shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))
+    shapes = in_system(shapes, source, target)
     parts, row = shapely.get_parts(shapes, return_index=True)
     share = shapely.area(parts) / shapely.area(shapes)[row] if counts else 1.0
     layer = PolygonLayer(parts, values[row] * share, outside=outside, crs=target, label=label or path.name)

@@ -122,30 +122,20 @@ def require_head(
     path: str | Path,
     domain: Domain,
     *,
-    x: str | None = None,
-    y: str | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
     count: str | None = None,
     marks: Iterable[str] = (),
     described: Marks | None = None,
     user: str | None = None,
+    **layout: str | None,
 ) -> tuple[str, ...]:
     """Names of a file's columns; refuse one whose columns or CRS `read_pattern` would refuse, without looking at a row.
 
     The names of columns and the CRS of a file are taken to be public: they are how the data are kept, whoever is in
-    them. Parameters as for `read_pattern`.
-
-    Raises
-    ------
-    InputError
+    them. Parameters, and those of the layout of rows, as for `read_pattern`.
     """
     require_domain(domain)
-    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
     head = read_head(path, crs=crs, **layout)
     source = fitting_crs(head, domain.crs, to_crs)
     if source is not None and to_crs is not None:
@@ -348,12 +338,7 @@ class PointBatches:
         return (pattern_of(points, self.domain, self.snap) for points in batches)
 
     def count(self) -> int:
-        """Number of points, for a public n: all rows are read and checked, and nothing is kept of them.
-
-        Raises
-        ------
-        InputError
-        """
+        """Number of points, for a public n: all rows are read and checked, and nothing is kept of them."""
         return sum(len(batch) for batch in self)
 
 
@@ -383,10 +368,6 @@ def read_batches(
     ----------
     path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, described, snap, skip_outside
         As for `read_pattern`.
-
-    Returns
-    -------
-    PointBatches
 
     Raises
     ------

@@ -16,13 +16,13 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpppsynth.core.crs import reproject, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.io.reading import is_graphml
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.network_formats import read_graphml
 from dpppsynth.spatial.marks import word
+from dpppsynth.spatial.polygons import in_system
 from dpppsynth.spatial.tables.formats import as_path, read_layer
 from dpppsynth.spatial.tables.table import existing
 
@@ -83,10 +83,7 @@ class StreetNames:
         lines, row = shapely.get_parts(shapely.force_2d(shapes), return_index=True)
         linear = (shapely.get_type_id(lines) == shapely.GeometryType.LINESTRING) & ~shapely.is_empty(lines)
         lines, row = lines[linear], row[linear]
-        source = crs if source is None else source
-        if source is not None and network.crs is not None and not same_crs(source, network.crs):
-            target = network.crs
-            lines = shapely.transform(lines, lambda xy: reproject(xy, source, target))
+        lines = in_system(lines, crs if source is None else source, network.crs)
         finite = np.array([np.isfinite(shapely.get_coordinates(each)).all() for each in lines], dtype=bool)
         texts = np.array([_text(each) for each in cells], dtype=np.str_)
         found = cls(np.asarray(lines[finite], dtype=object), texts[row[finite]])

@@ -254,7 +254,7 @@ def next_entry(history: History, event: Event, head: str) -> Entry:
 def _authorised(history: History, event: Event, head: str) -> Entry:
     budget, place = history.budget, event["domain"]
     guarantee, points = _acceptable(budget, _frozen(event["guarantee"])), _points(budget, event)
-    if budget.relation.reach < float("inf") and history.entries and not _first_place(history, place):
+    if budget.relation.reach < float("inf") and history.entries and not history.knows_place(place):
         msg = (
             "domain: the ledger's first release fixed another one, inside which its privacy radius is measured; "
             "release in that domain, or keep data of several domains under a ledger whose relation is replace-one. "
@@ -268,12 +268,6 @@ def _authorised(history: History, event: Event, head: str) -> Entry:
     names = ("at", "mechanism", "domain", "claim", "taken", "certificate", "paid")
     known = {name: event[name] for name in names if name in event}
     return Entry(id=head, guarantee=guarantee, points=points, state=event["kind"], **known)
-
-
-def _first_place(history: History, place: Place) -> bool:
-    """Whether a domain is that of the first release."""
-    first = next(iter(history.entries.values()))
-    return first.domain["fingerprint"] == place["fingerprint"]
 
 
 def _settled(budget: Budget, entry: Entry, event: Event) -> Entry:

@@ -378,13 +378,13 @@ class Ledger(Account):
             if any(each.id == release.entry or each.paid == hashes["paid"] for each in history.entries.values()):
                 msg = "release: it stands in this ledger already, and counts once."
                 raise InputError(msg)
+            if (caution := history.budget.caution(release.guarantee)) is not None:
+                warnings.warn(caution, InformationWarning, stacklevel=outside())
             told = history.budget.relation.n_is_public
             points = _released_points(release, subset) if told else (None, None, subset, None)
             made = _authorisation(history, release.guarantee, release.mechanism, release.domain, points)
             return made | {"kind": ENTERED} | hashes
 
-        if (caution := self.caution(release.guarantee)) is not None:
-            warnings.warn(caution, InformationWarning, stacklevel=outside())
         return self._append(entered)
 
     def settle(

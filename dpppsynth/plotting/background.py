@@ -10,11 +10,12 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpppsynth.core.crs import crs_label, reproject, same_crs
+from dpppsynth.core.crs import crs_label
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.polygons import in_system
 from dpppsynth.spatial.tables.formats import read_layer, tell_placeless
 from dpppsynth.spatial.tables.frames import from_geodataframe
 from dpppsynth.spatial.tables.table import Table
@@ -86,9 +87,7 @@ class Background:
         if source is not None and target is None:
             msg = f"background: {name} is in {crs_label(source)} and the domain has no CRS; take a file that names none"
             raise InputError(msg)
-        if source is not None and target is not None and not same_crs(source, target):
-            shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))
-        found = cls(np.asarray(shapes, dtype=object).reshape(-1))
+        found = cls(np.asarray(in_system(shapes, source, target), dtype=object).reshape(-1))
         if not len(_within(found.geometries, view(domain))):
             msg = (
                 f"background: nothing in {name} lies on the map; check the place, and the coordinate system "

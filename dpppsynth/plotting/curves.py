@@ -192,10 +192,6 @@ def plot_k_function(
     unit : str
         Unit of length, `domain.unit`.
     title : str, optional
-
-    Raises
-    ------
-    InputError
     """
     curves = dict(k) if isinstance(k, Mapping) else {"": instance("k", k, KFunction)}
     for each in curves.values():

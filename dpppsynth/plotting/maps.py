@@ -361,10 +361,6 @@ def plot_relative_risk(
         As in `plot_pattern`.
     title : str, optional
         Budget and public number of points unless given.
-
-    Raises
-    ------
-    InputError
     """
     from matplotlib.lines import Line2D
 
@@ -380,7 +376,7 @@ def plot_relative_risk(
     over = "population" if risk.offset is not None else "streets" if streets else "area"
     label = f"relative risk (1 = average of the {over})"
     extend = "min" if least < shown.norm.vmin else "neither"
-    bar_with_ticks(shown, ax, label, _ticks(shown.norm.vmax), extend, "{:,.6g}".format)
+    bar_with_ticks(shown, ax, label, _ticks(shown.norm.vmax), extend)
     text = f"P(risk > {threshold:g}) ≥ {100 * certainty:g} %"
     legend_below(ax, [Line2D([], [], color=INK, linewidth=THICK if streets else 1.4, label=text)])
     return ax

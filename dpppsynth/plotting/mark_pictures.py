@@ -180,10 +180,6 @@ def plot_marginal(
     level : float
         Probability of the intervals.
     title : str, optional
-
-    Raises
-    ------
-    InputError
     """
     one_of("mark", mark, ("types", "time"))
     table, times = require_marked(release).marginal(mark, level), release.marks.times

@@ -143,18 +143,11 @@ def draw_colour_bar(shown: Any, axes: Any, label: str, scale: ColourScale, along
     figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
     lines = [label, *textwrap.wrap(scale.words(along), int(LETTERS_PER_INCH * figure.get_size_inches()[0]))]
     ends = EXTEND[scale.under, scale.beyond]
-    bar_with_ticks(shown, axes, "\n".join(lines), scale.ticks(), ends, "{:,.6g}".format)
+    bar_with_ticks(shown, axes, "\n".join(lines), scale.ticks(), ends)
 
 
-def bar_with_ticks(
-    shown: Any,
-    axes: Any,
-    label: str,
-    ticks: Sequence[float],
-    extend: str,
-    text: Callable[[float], str],
-) -> None:
-    """Draw a colour bar with the given ticks, in the given words, below the axes, where it is read as it stands."""
+def bar_with_ticks(shown: Any, axes: Any, label: str, ticks: Sequence[float], extend: str) -> None:
+    """Draw a colour bar with the given ticks below the axes, where it is read as it stands."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
@@ -165,7 +158,7 @@ def bar_with_ticks(
     axis = bar.ax.xaxis
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _place: text(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:,.6g}"))
 
 
 # Along the longer side of an intensity; a piecewise constant one has edges, and three times as many.

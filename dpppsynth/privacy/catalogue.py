@@ -332,9 +332,9 @@ def require_code(name: str, code: Any) -> Code:
     raise InputError(msg)
 
 
-def require_codes(name: str, codes: Any) -> tuple[Code, ...]:
-    """Valid codes; InputError otherwise."""
-    return tuple(require_code(name, each) for each in several(name, codes, object))
+def require_codes(codes: Any) -> tuple[Code, ...]:
+    """Valid codes of assumptions; InputError otherwise."""
+    return tuple(require_code("assumptions", each) for each in several("assumptions", codes, object))
 
 
 def code_json(code: Code) -> Any:
@@ -357,9 +357,9 @@ def code_from_json(name: str, data: Any) -> Code:
     raise InputError(msg)
 
 
-def codes_from_json(name: str, data: Any) -> tuple[Code, ...]:
-    """Codes from their JSON form; InputError for invalid ones."""
-    return tuple(code_from_json(name, each) for each in several(name, data, object))
+def codes_from_json(data: Any) -> tuple[Code, ...]:
+    """Codes of assumptions from their JSON form; InputError for invalid ones."""
+    return tuple(code_from_json("assumes", each) for each in several("assumes", data, object))
 
 
 def _read_part(name: str, value: Any) -> Any:

@@ -117,12 +117,7 @@ def _own(guarantee: Guarantee) -> tuple[Code, ...]:
 
 
 def require_all_points(relation: Relation) -> None:
-    """Refuse levels of a mark where a few points of each person are drawn, since each level would draw its own.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse levels of a mark where a few points of each person are drawn, since each level would draw its own."""
     if relation.user_cap is not None:
         types = either("MarkedSynthesizer, types='public'", "--method marked --types MARK=A,B --no-protect-types")
         msg = (

@@ -88,7 +88,7 @@ class Guarantee:
         instance("relation", self.relation, Relation, "AlphaNeighbours(25.0) is one")
         instance("profile", self.profile, Profile, "GaussianDP(0.3, 1e-6) is one")
         require_code("theorem", self.theorem)
-        require_codes("assumptions", self.assumptions)
+        require_codes(self.assumptions)
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta at which (epsilon, delta) differential privacy holds."""
@@ -186,7 +186,7 @@ def guarantee_from_dict(data: Mapping[str, Any]) -> Guarantee:
         relation=relation_from_dict(data["relation"]),
         profile=profile_from_dict(data["profile"]),
         theorem=code_from_json("theorem", data["theorem"]),
-        assumptions=codes_from_json("assumes", data["assumes"]),
+        assumptions=codes_from_json(data["assumes"]),
         by_distance=tuple((float(d), float(e)) for d, e in curve),
     )
 

@@ -50,6 +50,15 @@ def _confirming() -> Iterator[None]:
         raise _no_noise() from None
 
 
+def _integers(metric: Any) -> tuple[Any, Any]:
+    """OpenDP's vectors of whole numbers with a metric; turns its `contrib` switch on."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return vector_domain(atom_domain(T="i64")), metric
+
+
 def _no_noise() -> PrivacyCheckError:
     return PrivacyCheckError("noise: OpenDP confirms none of this scale; take a less extreme epsilon.")
 
@@ -83,23 +92,14 @@ class OpenDPLaplace:
     @cached_property
     def _measurement(self) -> Any:
         """OpenDP's measurement, confirmed by its map."""
-        from opendp.domains import atom_domain, vector_domain
         from opendp.measurements import make_laplace
         from opendp.metrics import l1_distance
-        from opendp.mod import enable_features
 
-        enable_features("contrib")
-        space = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
         with _confirming():
-            made = make_laplace(*space, scale=self.scale)
+            made = make_laplace(*_integers(l1_distance(T="i64")), scale=self.scale)
             spent = made.map(self.sensitivity)
         self._require(spent, holds=spent <= self.epsilon)
         return made
-
-    @property
-    def confirmed(self) -> float:
-        """Epsilon that OpenDP's map states."""
-        return float(self._measurement.map(self.sensitivity))
 
     def add(self, values: Ints) -> Ints:
         return np.array(self._measurement([int(v) for v in values]), dtype=np.int64)
@@ -148,17 +148,12 @@ class OpenDPGaussian:
     seeded = False
 
     def __init__(self, scale: float, *, sensitivity: float, mu: float) -> None:
-        from opendp.domains import atom_domain, vector_domain
         from opendp.measurements import make_gaussian
         from opendp.metrics import l2_distance
-        from opendp.mod import enable_features
 
         self.scale, self.sensitivity, self.mu = scale, sensitivity, mu
-
-        enable_features("contrib")
-        space = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
         with _confirming():
-            self._measurement = make_gaussian(*space, scale=scale)
+            self._measurement = make_gaussian(*_integers(l2_distance(T="f64")), scale=scale)
             spent = math.sqrt(2 * self._measurement.map(sensitivity))
         if not spent <= mu:
             msg = f"noise: scale {scale!r} spends mu {spent!r} on sensitivity {sensitivity!r}, more than {mu!r}."

@@ -36,10 +36,6 @@ class PlanarNoise:
         Of all points of a person together, each moved by alpha at most.
     bound : float
         Largest length of a move; infinite without.
-
-    Raises
-    ------
-    InputError
     """
 
     domain: Domain

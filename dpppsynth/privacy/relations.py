@@ -344,8 +344,22 @@ class AddRemovePerson(Relation):
         )
 
 
+class ReportRelation(Relation):
+    """Base of relations of reports, of which each person sends one, where a mark tells persons."""
+
+    user: str | None
+
+    @property
+    def unit(self) -> str:
+        return "person"
+
+    @property
+    def user_cap(self) -> KeptCap | None:
+        return None if self.user is None else KeptCap(self.user, 1)
+
+
 @dataclass(frozen=True)
-class Local(Relation):
+class Local(ReportRelation):
     """Local differential privacy: a person's report hides their location, or their trajectory, from everybody.
 
     Any location may be exchanged for any other, so the same bound holds between patterns of which one point is
@@ -381,14 +395,6 @@ class Local(Relation):
             msg = "user: a trajectory holds all points of a person; leave user out."
             raise InputError(msg)
 
-    @property
-    def unit(self) -> str:
-        return "person"
-
-    @property
-    def user_cap(self) -> KeptCap | None:
-        return None if self.user is None else KeptCap(self.user, 1)
-
     def implies(self, other: Relation) -> bool:
         # Compared as relations only: arrays do not compare to one truth.
         known = isinstance(other, Relation)
@@ -414,7 +420,7 @@ class Local(Relation):
 
 
 @dataclass(frozen=True)
-class GeoIndistinguishability(Relation):
+class GeoIndistinguishability(ReportRelation):
     """Local privacy with a bound for adjacent cells of a public grid that grows with the distance of cells.
 
     Attributes
@@ -438,14 +444,6 @@ class GeoIndistinguishability(Relation):
     def __post_init__(self) -> None:
         object.__setattr__(self, "cells", whole("cells", self.cells, 1))
         require_mark(self.user)
-
-    @property
-    def unit(self) -> str:
-        return "person"
-
-    @property
-    def user_cap(self) -> KeptCap | None:
-        return None if self.user is None else KeptCap(self.user, 1)
 
     def implies(self, other: Relation) -> bool:
         return isinstance(other, Relation) and other in (self, replace(self, user=None))

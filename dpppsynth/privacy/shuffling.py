@@ -188,7 +188,7 @@ class ShuffledPrivacy:
         object.__setattr__(self, "delta", float(probability("delta", self.delta)))
         object.__setattr__(self, "reports", whole("reports", self.reports, 1))
         require_code("theorem", self.theorem)
-        object.__setattr__(self, "assumptions", require_codes("assumptions", self.assumptions))
+        object.__setattr__(self, "assumptions", require_codes(self.assumptions))
 
     def __str__(self) -> str:
         assumed = " ".join(f"({i}) {text(each)}" for i, each in enumerate(self.assumptions, 1))
@@ -240,7 +240,7 @@ def shuffled_from_dict(data: Any) -> ShuffledPrivacy:
     return ShuffledPrivacy(
         **{name: data[name] for name in names},
         theorem=code_from_json("theorem", data["theorem"]),
-        assumptions=codes_from_json("assumes", data["assumes"]),
+        assumptions=codes_from_json(data["assumes"]),
     )
 
 

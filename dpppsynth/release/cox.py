@@ -53,12 +53,7 @@ class CredibleInterval:
 def both_kinds(
     release: Any, patterns: int, draws: int, rng: RngLike, source: str, *, fixed_n: bool
 ) -> list[PointPattern]:
-    """Patterns of a source to look at, and those of further posterior draws to combine; none of each where 0.
-
-    Raises
-    ------
-    InputError
-    """
+    """Patterns of a source to look at, and those of further posterior draws to combine; none of each where 0."""
     if draws and not all(
         getattr(part, "estimator", None) and part.estimator.has_posterior for part in release.parts.values()
     ):

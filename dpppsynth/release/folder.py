@@ -56,14 +56,7 @@ def load_release(path: str | Path, *, limit: bool = True) -> Release | Stratifie
 
 @dataclass(frozen=True)
 class OpenedRelease:
-    """A release that was loaded, and its folder, still open.
-
-    Attributes
-    ----------
-    published : Published
-    verification : Verification
-    release : Release or StratifiedRelease
-    """
+    """A release that was loaded, and its folder, still open."""
 
     published: Published
     verification: Verification

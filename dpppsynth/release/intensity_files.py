@@ -228,12 +228,7 @@ class Slice:
 
 
 def slices_of(release: object, by: str | Sequence[str]) -> list[Slice]:
-    """Types and periods of which `write_intensity` tells the intensity; one of the whole unless `by` names marks.
-
-    Raises
-    ------
-    InputError
-    """
+    """Types and periods of which `write_intensity` tells the intensity; one of the whole unless `by` names marks."""
     wanted = [by] if isinstance(by, str) else list(by)
     if not wanted:
         return [Slice()]

@@ -26,10 +26,6 @@ class Heading:
         Who publishes them.
     purpose : str
         For whom and what.
-
-    Raises
-    ------
-    InputError
     """
 
     title: str = ""

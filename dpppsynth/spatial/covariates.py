@@ -44,10 +44,6 @@ class Covariates(Mapping[str, PublicLayer]):
     source : str
         Where the layers were published, for certificates.
 
-    Raises
-    ------
-    InputError
-
     Examples
     --------
     >>> pump = np.array([529396.0, 181025.0])

@@ -7,8 +7,9 @@
 `kl`               Kullback-Leibler divergence, KL                        0 where equal
 =================  =====================================================  ==============
 
-Cell (i, j) of an array (a, b) lies at (i / a, j / b). Arrays of masses are divided by their sums. SIM, CC and KL
-compare cell by cell, so they do not see how far misplaced mass is; emd does.
+Cell (i, j) of an array (a, b) lies at (i / a, j / b). Arrays of masses are divided by their sums; those of different
+shapes, without mass or with a negative or infinite one are refused. SIM, CC and KL compare cell by cell, so they do not
+see how far misplaced mass is; emd does.
 
 References
 ----------
@@ -85,11 +86,6 @@ def similarity(h: npt.ArrayLike, g: npt.ArrayLike, *, benchmark: bool = False) -
         Scale each map to values from 0 to 1 before it is divided by its sum, as the saliency benchmark does; NaN where
         one is constant. Then it is no longer a total variation.
 
-    Raises
-    ------
-    InputError
-        A mass is negative or not finite, all of them are zero, or the shapes differ.
-
     Examples
     --------
     >>> h, g = [[0.5, 0.5], [0, 0]], [[0.4, 0.3], [0.2, 0.1]]
@@ -114,11 +110,6 @@ def pearson(h: npt.ArrayLike, g: npt.ArrayLike, *, benchmark: bool = False) -> f
     benchmark : bool
         Where a map is constant the correlation is undefined: NaN as in the saliency benchmark, and 0 by default.
 
-    Raises
-    ------
-    InputError
-        A mass is negative or not finite, all of them are zero, or the shapes differ.
-
     Examples
     --------
     >>> round(pearson([[0.5, 0.5], [0, 0]], [[0.4, 0.3], [0.2, 0.1]]), 12)
@@ -142,11 +133,6 @@ def kl(h: npt.ArrayLike, g: npt.ArrayLike) -> float:
     ----------
     h, g : array_like, shape (a, b)
         True map and estimate: non-negative masses; each is divided by its sum.
-
-    Raises
-    ------
-    InputError
-        A mass is negative or not finite, all of them are zero, or the shapes differ.
 
     Examples
     --------

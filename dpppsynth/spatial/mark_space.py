@@ -48,10 +48,6 @@ class Types:
     edges : sequence of float
         Of bins, one more than there are types; none where types are no bins of numbers. See `bins`.
 
-    Raises
-    ------
-    InputError
-
     Examples
     --------
     >>> Types("offence", ["burglary", "theft"]).indices(["theft", "burglary", "theft"])
@@ -108,12 +104,7 @@ class Types:
         return cls(name, labels, ends.tolist())
 
     def numbers(self, column: Any, rng: RngLike = None) -> Floats:
-        """(n,) numbers of points with these types, uniform in their bins: a public rule, at no privacy cost.
-
-        Raises
-        ------
-        InputError
-        """
+        """(n,) numbers of points with these types, uniform in their bins: a public rule, at no privacy cost."""
         if not self.edges:
             msg = f"{self.name}: its types are no bins of numbers; Types.bins makes such."
             raise InputError(msg)
@@ -175,10 +166,6 @@ class Times:
     form : {"iso", "dmy", "mdy", "month", "excel"}
         How dates stand in files that are read: 2024-12-31, which is always understood; 31.12.2024 or 31/12/2024; the
         American 12/31/2024; 2024-12, for its middle; or the number 45657.
-
-    Raises
-    ------
-    InputError
 
     Examples
     --------
@@ -287,12 +274,7 @@ class Times:
         return cls(name, 0.0, days_between(start, end), hats, unit="days", origin=start, zone=zone, form=form)
 
     def dates(self, times: Any) -> npt.NDArray[np.str_]:
-        """(n,) ISO dates of numbers of days since the origin, as fine as `step`.
-
-        Raises
-        ------
-        InputError
-        """
+        """(n,) ISO dates of numbers of days since the origin, as fine as `step`."""
         if not self.origin:
             msg = f"{self.name}: its times are not counted from a date; Times.between makes such."
             raise InputError(msg)
@@ -422,10 +404,6 @@ class Marks:
     types : Types, optional
     times : Times, optional
 
-    Raises
-    ------
-    InputError
-
     Examples
     --------
     >>> Marks(Types("offence", ["burglary", "theft"]), Times.day("hour")).shape
@@ -458,12 +436,7 @@ class Marks:
         return (1 if self.types is None else len(self.types.values), 1 if self.times is None else self.times.hats)
 
     def require(self, marks: Mapping[str, npt.NDArray[Any]] | None) -> tuple[Ints, Floats]:
-        """(n,) type numbers and (n,) times of points with these marks; zeros where there are no types, or no times.
-
-        Raises
-        ------
-        InputError
-        """
+        """(n,) type numbers and (n,) times of points with these marks; zeros where there are no types, or no times."""
         given = marks or {}
         self.require_names(set(given))
         n = len(next(iter(given.values())))

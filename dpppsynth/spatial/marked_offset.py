@@ -36,10 +36,6 @@ class MarkedOffset:
     marks : Marks
     instants : tuple of float
         Increasing; none for offsets of types.
-
-    Raises
-    ------
-    InputError
     """
 
     parts: tuple[Offset, ...]

@@ -202,19 +202,17 @@ class Mesh:
         raise NotImplementedError
 
     @cached_property
-    def mean_places(self) -> Floats:
-        """(V, 2) mean place of each basis function in the domain: integral of `x phi_j(x)`, by that of phi_j."""
-        return self._means(self.elements, len(self.vertices), self.vertices)
-
-    @cached_property
     def mean_places_within(self) -> Floats:
         """(T, k, 2) mean places of the basis functions in each element's part of the domain."""
         place = np.arange(self.elements.size).reshape(self.elements.shape)
         corner = self.vertices[self.elements].reshape(-1, 2)
-        return self._means(place, place.size, corner).reshape(*place.shape, 2)
+        return self.means(place, place.size, corner).reshape(*place.shape, 2)
 
-    def _means(self, number: Ints, size: int, otherwise: Floats) -> Floats:
-        """(size, 2) mean places of basis functions, added up by the number (T, k) of each in each element."""
+    def means(self, number: Ints, size: int, otherwise: Floats) -> Floats:
+        """(size, 2) mean places of basis functions, added up by the number (T, k) of each in each element.
+
+        That of phi_j is the integral of `x phi_j(x)`, by that of phi_j.
+        """
         positions, element, weight = self.pieces.quadrature()
         mass = np.clip(self.weights(element, positions), 0, None) * weight[:, None]
         owner, place = number[element].ravel(), self.domain.coordinates(positions)

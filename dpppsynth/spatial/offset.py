@@ -56,10 +56,6 @@ class Offset:
         Densities, non-negative; only their proportions matter.
     source : str
         Where it was published, for certificates; as in the other ways to make an offset.
-
-    Raises
-    ------
-    InputError
     """
 
     layer: PolygonLayer | RasterLayer
@@ -104,10 +100,6 @@ class Offset:
             Whether a value is a number per unit of area, or one of the whole polygon, such as its inhabitants.
         fill : 0, optional
             Takes places without a polygon, and polygons without a value, as empty; else both are refused.
-
-        Raises
-        ------
-        InputError
         """
         return cls.of(PolygonLayer.from_geodataframe(layer, column, fill=fill, label="offset"), as_, source=source)
 
@@ -135,10 +127,6 @@ class Offset:
             Of the bounds; the domain's unless given.
         fill : 0, optional
             Takes places beyond the raster, and cells without a value, as empty; else both are refused.
-
-        Raises
-        ------
-        InputError
         """
         raster = as_reals(values, "values: must be real numbers.")
         outside = outside_value(fill)
@@ -171,10 +159,6 @@ class Offset:
             Takes places beyond the raster, and cells of its `nodata`, as empty; else both are refused.
         crs : str, optional
             Coordinate system of a file that does not name its own.
-
-        Raises
-        ------
-        InputError
         """
         return cls.of(read_geotiff(path, band=band, fill=fill, crs=crs), as_, source=source)
 

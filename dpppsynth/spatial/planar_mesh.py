@@ -235,9 +235,9 @@ class PlanarMesh(Mesh, of_arrays=True):
         in the domain stands for it, or, where that is no better, as for a vertex in the middle of a hole, the mean
         place in each element.
         """
-        sites = self.vertices[self.elements]
+        sites, whole = self.vertices[self.elements], self.means(self.elements, len(self.vertices), self.vertices)
         # A site that comes into a part of the domain may take it from a neighbour's, so that one is looked at again.
-        for places in (self.mean_places[self.elements], *[self.mean_places_within] * PASSES):
+        for places in (whole[self.elements], *[self.mean_places_within] * PASSES):
             cells = self.cells_around(sites)
             # Of cells in a window lengths are those of borders, of cells along streets there is no area.
             size = shapely.area(cells) if isinstance(self.domain, Window) else shapely.length(cells)

@@ -1,12 +1,16 @@
-"""Polygons that make a window: re-projected with their common borders, gaps between them listed and closed."""
+"""Public shapes in another system; polygons of a window, with their common borders and the gaps between them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 
+from dpppsynth.core.crs import reproject, same_crs
 from dpppsynth.core.types import Floats
+
+if TYPE_CHECKING:
+    from dpppsynth.core.crs import CRSLike
 
 # Vertices this close, relative to their size, are the same after re-projection.
 ROUNDING = 1e-12
@@ -18,6 +22,13 @@ def polygonal(geometry: Any) -> Any:
         return geometry
     parts = [each for each in shapely.get_parts(geometry) if each.geom_type in ("Polygon", "MultiPolygon")]
     return shapely.union_all(parts) if parts else geometry
+
+
+def in_system(shapes: Any, source: "CRSLike | None", target: "CRSLike | None") -> Any:
+    """Shapes (n,) re-projected, where both coordinate systems are known and differ."""
+    if source is None or target is None or same_crs(source, target):
+        return shapes
+    return shapely.transform(shapes, lambda xy: reproject(xy, source, target))
 
 
 def reprojected(parts: list[Any], move: Callable[[Floats], Floats]) -> list[Any]:

@@ -149,7 +149,6 @@ class FunctionLayer(PublicLayer):
         self.function, self.label, self.crs = function, label, None
 
     def __call__(self, xy: Floats) -> Floats:
-        """(n,) values at coordinates (n, 2)."""
         values = as_reals(self._answer(xy), f"{self.label}: values must be real numbers.")
         if values.shape != (len(xy),):
             msg = f"{self.label}: must give one number for each of {len(xy)} places, got shape {values.shape}."
@@ -186,10 +185,6 @@ class PolygonLayer(PublicLayer):
     crs : str, optional
     label : str
         Name in messages.
-
-    Raises
-    ------
-    InputError
     """
 
     def __init__(
@@ -252,10 +247,6 @@ class PolygonLayer(PublicLayer):
             Value of polygons that have none, and of places without a polygon; without it both are refused.
         label : str
             Name in messages.
-
-        Raises
-        ------
-        InputError
         """
         if not hasattr(layer, "columns") or not hasattr(layer, "geometry"):
             msg = f"{label}: needs a GeoDataFrame of polygons, got {type(layer).__name__}."

@@ -43,10 +43,6 @@ class RasterLayer(PublicLayer):
     crs : str, optional
     label : str
         Name in messages.
-
-    Raises
-    ------
-    InputError
     """
 
     def __init__(
@@ -102,7 +98,6 @@ class RasterLayer(PublicLayer):
         return row, column, inside
 
     def __call__(self, xy: Floats) -> Floats:
-        """(n,) values at coordinates (n, 2)."""
         row, column, inside = self.cells(xy)
         return np.where(inside, self.values[row, column], self.outside)
 

@@ -7,9 +7,9 @@ import shutil
 import numpy as np
 import pytest
 from support.command_line import run, spoken
+from support.forgery import reseal
 
 from dpppsynth import AlphaNeighbours, MarkedSynthesizer, Marks, PointPattern, Times, Window
-from dpppsynth.core.published_files import plain_text
 from dpppsynth.io import read_synthetic
 from dpppsynth.release import certificate, load_release
 
@@ -157,8 +157,7 @@ class TestShell:
         shutil.copytree(released, forged)
         cert = json.loads((forged / certificate.FILENAME).read_text(encoding="utf-8"))
         cert["parameters"]["marks"]["types"]["values"].reverse()
-        cert["content_hash"] = certificate.content_hash(cert)
-        (forged / certificate.FILENAME).write_text(plain_text(cert), encoding="utf-8")
+        reseal(forged, cert)
         said = spoken(run("verify", forged))
         assert "whether n, units and names of types are true: somebody who rewrites them" in said
         assert "Not shown is who stated it" in json.loads(run("verify", forged, "--json").stdout)["not_shown"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.forgery import at, failed, put, read, reseal
 
 from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.core.errors import InputError
@@ -234,8 +235,7 @@ class TestDeltaOfAllLevels:
         folder = release.save(tmp_path / "out")
         assert not certificate.read(folder)["releasable"]
         silent = certificate.read(folder) | {"warning": None, "releasable": True}
-        silent["content_hash"] = certificate.content_hash(silent)
-        (folder / "certificate.json").write_text(json.dumps(silent))
+        reseal(folder, silent)
         assert [check.name for check in verify(folder).checks if not check.holds] == ["randomness"]
         assert text(certificate.LARGE_DELTA) in {check.detail for check in verify(folder).checks}
         assert load_release(folder).warning == certificate.LARGE_DELTA
@@ -358,7 +358,7 @@ class TestRelease:
         assert names - {"certificate.json", "domain.geojson"} == (
             set() if paid(release) else {"year=2021", "year=2022", "year=2023"}
         )
-        cert = json.loads((folder / "certificate.json").read_text())
+        cert = read(folder)
         assert cert["parameters"]["levels"] == [2021, 2022, 2023]
         features = json.loads((folder / "synthetic_000.geojson").read_text())["features"]
         assert {type(feature["properties"]["year"]) for feature in features} == {int}
@@ -461,35 +461,27 @@ class TestForgeries:
     )
     def test_a_part(self, saved, tmp_path, name, path, change):
         folder = shutil.copytree(saved[name], tmp_path / "copy")
-        cert = json.loads((folder / "certificate.json").read_text())
-        spot = cert["parameters"]
-        for key in path[:-1]:
-            spot = spot[key]
-        spot[path[-1]] = change(spot[path[-1]])
-        cert["content_hash"] = certificate.content_hash(cert)
-        (folder / "certificate.json").write_text(json.dumps(cert))
-        assert "bound" in {check.name for check in verify(folder).checks if not check.holds}
+        cert = read(folder)
+        place = ("parameters", *path)
+        reseal(folder, put(cert, place, change(at(cert, place))))
+        assert "bound" in failed(folder)
 
     def test_a_level_with_a_budget_of_its_own(self, saved, tmp_path):
         folder = shutil.copytree(saved["cells"], tmp_path / "copy")
-        cert = json.loads((folder / "certificate.json").read_text())
+        cert = read(folder)
         level = cert["parameters"]["strata"][1]["parameters"]
         level |= {"epsilon": level["epsilon"] / 2, "scale": level["scale"] * 2}
-        cert["content_hash"] = certificate.content_hash(cert)
-        (folder / "certificate.json").write_text(json.dumps(cert))
-        assert "bound" in {check.name for check in verify(folder).checks if not check.holds}
+        reseal(folder, cert)
+        assert "bound" in failed(folder)
 
     @pytest.mark.slow
     def test_the_statistic_of_a_level_left_out_or_swapped(self, saved, tmp_path):
         folder = shutil.copytree(saved["draws"], tmp_path / "copy")
         statistic = json.loads((folder / "year=2022_statistic.json").read_text())
         (folder / "year=2022_statistic.json").write_text(plain_text(statistic | {"lattice": statistic["lattice"][1:]}))
-        cert = json.loads((folder / "certificate.json").read_text())
-        cert["files"]["year=2022_statistic.json"] = certificate.file_hash(folder / "year=2022_statistic.json")
-        cert["content_hash"] = certificate.content_hash(cert)
-        (folder / "certificate.json").write_text(json.dumps(cert))
-        assert {check.name for check in verify(folder).checks if not check.holds} == {"statistic"}
+        cert = read(folder)
+        reseal(folder, cert, "year=2022_statistic.json")
+        assert failed(folder) == {"statistic"}
         del cert["files"]["year=2022_statistic.json"]
-        cert["content_hash"] = certificate.content_hash(cert)
-        (folder / "certificate.json").write_text(json.dumps(cert))
-        assert "files" in {check.name for check in verify(folder).checks if not check.holds}
+        reseal(folder, cert)
+        assert "files" in failed(folder)

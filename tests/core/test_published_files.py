@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pyproj
 import pytest
+from support.forgery import read, reseal
 from typer.testing import CliRunner
 
 from dpppsynth.cli import app
@@ -64,15 +65,6 @@ def no_hanging():
 
 def listed(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def reseal(folder, **changes):
-    """The hashes of files that were changed, made again as a forger would."""
-    cert = json.loads((folder / "certificate.json").read_text()) | changes
-    for name in cert["files"]:
-        cert["files"][name] = certificate.file_hash(folder / name)
-    cert["content_hash"] = certificate.content_hash(cert)
-    (folder / "certificate.json").write_text(json.dumps(cert))
 
 
 class TestPlainFiles:
@@ -218,7 +210,7 @@ class TestSizes:
         ids="/".join,
     )
     def test_long_lists_are_refused_before_each_entry_is_looked_at(self, place, folder):
-        cert = json.loads((folder / "certificate.json").read_text())
+        cert = read(folder)
         spot = cert
         for key in place[:-1]:
             spot = spot[key]
@@ -250,7 +242,7 @@ class TestStrictJson:
         path = folder / name
         text = path.read_text()
         path.write_text('{"type": [0.1, 0.2], "lattice": "raw points",' + text[1:])
-        reseal(folder)
+        reseal(folder, read(folder), *read(folder)["files"])
         assert not verify(folder).holds
         with pytest.raises(REFUSED):
             load_release(folder)
@@ -292,10 +284,8 @@ def test_a_crs_that_makes_proj_open_a_file_is_never_looked_up(folder, name, monk
     document = json.loads((folder / "domain.geojson").read_text())
     document["crs"]["properties"]["name"] = asked
     (folder / "domain.geojson").write_text(json.dumps(document, sort_keys=True) + "\n")
-    cert = json.loads((folder / "certificate.json").read_text())
-    cert["files"]["domain.geojson"] = certificate.file_hash(folder / "domain.geojson")
-    cert["content_hash"] = certificate.content_hash(cert)
-    (folder / "certificate.json").write_text(json.dumps(cert))
+    cert = read(folder)
+    reseal(folder, cert, "domain.geojson")
     looked_up = []
     monkeypatch.setattr(pyproj.CRS, "from_user_input", looked_up.append)
     assert not {check.name: check.holds for check in verify(folder).checks}["bound"]

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 import dpppsynth
 from dpppsynth.privacy import catalogue
 
@@ -24,8 +22,3 @@ def test_index_names_every_theorem_that_a_certificate_can_name():
     assert len(named) >= 18
     rows = set(re.findall(r"^\| ([^|]+) \|", (DOCS / "theory" / "theorems.md").read_text(), re.MULTILINE))
     assert named <= rows
-
-
-@pytest.mark.parametrize("word", ["window", "pattern", "tent", "mesh", "relation", "level", "offset", "certificate"])
-def test_glossary_has_the_words_of_the_guides(word):
-    assert f"\n{word}\n    " in (DOCS / "glossary.md").read_text()

@@ -61,6 +61,11 @@ class TestCovariance:
         assert root.shape == (4, columns)
         np.testing.assert_allclose(root @ root.T, covariance, atol=1e-12)
 
+    def test_root_of_nothing_is_one_even_field_at_least(self):
+        root = level_root(np.zeros((3, 3)))
+        assert root.shape[1] > 0
+        assert not root.any()
+
     def test_is_the_product_of_levels_and_places(self):
         levels, places = level_covariance(2, CLOCK, 0.3, 0.2), EACH.field(EACH.adjoint(np.eye(20)))
         numbers = 4.0 * np.kron(np.kron(np.eye(2), np.ones((3, 3))), np.ones((20, 20)))

@@ -10,6 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 import shapely
+from support.forgery import at, failed, put, read, reseal
 
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
@@ -38,21 +39,6 @@ def folder(saved, tmp_path):
     return shutil.copytree(saved, tmp_path / "public")
 
 
-def read(folder):
-    return json.loads((folder / "certificate.json").read_text())
-
-
-def rewrite(folder, cert, *, rehash):
-    if rehash:
-        cert["content_hash"] = certificate.content_hash(cert)
-    (folder / "certificate.json").write_text(json.dumps(cert))
-
-
-def failed(folder):
-    """Names of the checks that fail."""
-    return {check.name for check in verify(folder).checks if not check.holds}
-
-
 def leaves(value, path=()):
     """Every scalar and every empty container of a certificate."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -70,13 +56,6 @@ def changed(value):
             return ("1" if value[0] == "0" else "0") + value[1:] if value else "x"
         case _:
             return "x"
-
-
-def edit(cert, path, value):
-    spot = cert
-    for key in path[:-1]:
-        spot = spot[key]
-    spot[path[-1]] = value
 
 
 class TestHolds:
@@ -152,12 +131,8 @@ class TestEdits:
         paths = leaves(original)
         assert len(paths) > 100
         for path in paths:
-            cert = copy.deepcopy(original)
-            spot = cert
-            for key in path:
-                spot = spot[key]
-            edit(cert, path, changed(spot))
-            rewrite(folder, cert, rehash=False)
+            cert = put(original, path, changed(at(original, path)))
+            (folder / "certificate.json").write_text(json.dumps(cert))
             try:
                 assert "content" in failed(folder), path
             except InputError:
@@ -168,13 +143,13 @@ class TestEdits:
     def test_a_field_left_out(self, folder, key):
         cert = read(folder)
         del cert[key]
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         with pytest.raises(InputError, match=r"is not a certificate of version 1 \(at top level: required\)"):
             verify(folder)
 
     def test_a_field_put_in(self, folder):
         cert = read(folder) | {"approved_by": "somebody"}
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         with pytest.raises(InputError, match="additionalProperties"):
             verify(folder)
 
@@ -232,16 +207,14 @@ class TestEdits:
         ids=lambda value: "/".join(value) if isinstance(value, tuple) else str(value)[:30],
     )
     def test_with_the_hash_made_again_the_bound_does_not_follow(self, folder, path, value):
-        cert = read(folder)
-        edit(cert, path, value)
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, put(read(folder), path, value))
         assert "bound" in failed(folder)
 
     def test_a_smaller_epsilon_said_everywhere_still_needs_more_noise(self, folder):
         """Claim, budget and words agree with each other; the scale does not."""
         cert = read(folder)
         cert["guarantee"]["profile"]["epsilon"] = cert["parameters"]["epsilon"] = 0.5
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         outcome = verify(folder)
         assert [check.name for check in outcome.checks if not check.holds] == ["bound"]
         assert re.search(r"parameters: scale = [\d.]+ follows from the others", outcome.checks[-1].detail)
@@ -251,23 +224,23 @@ class TestEdits:
             cert = read(folder)
             kept = cert["guarantee"]["assumes"]
             gone = kept.pop(i)
-            rewrite(folder, cert, rehash=True)
+            reseal(folder, cert)
             assert failed(folder) == {"bound"}, gone
             kept.insert(i, gone)
-            rewrite(folder, cert, rehash=True)
+            reseal(folder, cert)
             assert not failed(folder)
 
     def test_a_cap_lowered_with_the_assumptions_that_go_with_it(self, folder):
         cert = read(folder)
         cert["guarantee"]["relation"]["max_points_per_person"] = 1
         cert["guarantee"] = guarantee_from_dict(cert["guarantee"]).to_dict()
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert "bound" in failed(folder)
 
     def test_secret_n_is_never_stated_and_public_n_always(self, folder, tmp_path):
         cert = read(folder)
         cert["parameters"]["n"] = None
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert failed(folder) == {"bound"}
         secret = (
             LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=250.0, postprocess="plain")
@@ -276,21 +249,21 @@ class TestEdits:
         )
         cert = read(secret)
         cert["parameters"]["n"] = 300
-        rewrite(secret, cert, rehash=True)
+        reseal(secret, cert)
         assert failed(secret) == {"bound"}
 
     @pytest.mark.parametrize("profile", [{"kind": "gaussian", "epsilon": 1.0, "delta": 0.0}, {"kind": "pure"}])
     def test_profiles_of_other_versions_are_no_certificate_of_this_one(self, folder, profile):
         cert = read(folder)
         cert["guarantee"]["profile"] = profile
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         with pytest.raises(InputError, match="is not a certificate of version 1"):
             verify(folder)
 
     def test_alpha_neighbours_need_their_alpha(self, folder):
         cert = read(folder)
         del cert["guarantee"]["relation"]["alpha"]
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         with pytest.raises(InputError, match="is not a certificate of version 1"):
             verify(folder)
 
@@ -318,23 +291,23 @@ class TestFiles:
         assert {"files", "bound"} <= failed(folder)
         cert = read(folder)
         cert["files"]["domain.geojson"] = certificate.file_hash(folder / "domain.geojson")
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert failed(folder) == {"bound"}
         cert["domain"]["fingerprint"] = other.fingerprint()
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert failed(folder) == {"bound"}
 
     def test_domain_pointing_at_another_file(self, folder):
         cert = read(folder)
         cert["domain"]["file"] = "synthetic_000.geojson"
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         with pytest.raises(InputError, match=r"\(at domain/file: const\)"):
             verify(folder)
 
     def test_domain_must_be_among_the_files(self, folder):
         cert = read(folder)
         del cert["files"]["domain.geojson"]
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert failed(folder) == {"files"}
 
     @pytest.mark.parametrize(
@@ -345,7 +318,7 @@ class TestFiles:
         for where in ("domain", "files"):
             cert = copy.deepcopy(honest)
             cert[where].update({"file": name} if where == "domain" else {name: "0" * 64})
-            rewrite(folder, cert, rehash=True)
+            reseal(folder, cert)
             # A pattern's $ may match before a final line break; then the file is missing.
             if (where, name) == ("files", "con\n"):
                 assert "files" in failed(folder)
@@ -373,7 +346,7 @@ class TestSeeded:
     def test_one_flag_alone_does_not_help(self, seeded, field):
         cert = read(seeded)
         cert[field] = not cert[field]
-        rewrite(seeded, cert, rehash=True)
+        reseal(seeded, cert)
         assert "randomness" in failed(seeded)
 
     def test_still_loads_marked(self, seeded):
@@ -418,7 +391,7 @@ class TestUnreadable:
     def test_other_schema_version(self, folder):
         cert = read(folder)
         cert["schema_version"] = 2
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         with pytest.raises(InputError, match=r"version 1 \(at schema_version: const\)"):
             verify(folder)
 
@@ -441,16 +414,14 @@ class TestForgeries:
         ],
     )
     def test_a_field(self, folder, path, value):
-        cert = read(folder)
-        edit(cert, path.split("/"), value)
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, put(read(folder), path.split("/"), value))
         assert failed(folder)
 
     def test_an_assumption_of_their_own(self, folder):
         cert = read(folder)
         said = cert["guarantee"]
         said["assumes"].append("not-empty")
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert failed(folder) == {"bound"}
 
     @pytest.mark.parametrize(
@@ -469,7 +440,7 @@ class TestForgeries:
         path.write_text(plain_text(change(json.loads(path.read_text()))))
         cert = read(folder)
         cert["files"]["statistic.json"] = certificate.file_hash(path)
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert failed(folder) == {"statistic"}
         with pytest.raises(PrivacyCheckError):
             load_release(folder)
@@ -478,7 +449,7 @@ class TestForgeries:
         cert = read(folder)
         said = cert["guarantee"]
         said["profile"]["epsilon"] *= 0.9
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert failed(folder) == {"bound"}
 
     def test_the_noise_of_another_mechanism_wherever_it_is_stated(self, folder):
@@ -486,11 +457,11 @@ class TestForgeries:
         cert["noise"] = cert["noise"].replace("laplace", "gaussian")
         path.write_text(path.read_text().replace("laplace", "gaussian"))
         cert["files"]["statistic.json"] = certificate.file_hash(path)
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert failed(folder) == {"content"}
 
     def test_no_statistic_among_the_files(self, folder):
         cert = read(folder)
         del cert["files"]["statistic.json"]
-        rewrite(folder, cert, rehash=True)
+        reseal(folder, cert)
         assert failed(folder) == {"files"}

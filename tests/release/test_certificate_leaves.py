@@ -4,18 +4,16 @@ With its hash made again a certificate with a changed leaf does not verify, unle
 which nothing of the promise hangs, each with its reason.
 """
 
-import copy
-import json
 import shutil
 from collections import defaultdict
 
 import pytest
 from release.test_stored_releases import CERTIFICATES, NAMES, STORED
+from support.forgery import put, reseal
 from support.seams import derived_once
 
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.privacy import verify
-from dpppsynth.release import certificate
 
 # Leaves that are no statement of the mechanism: hashes made again here, and what the files' own check compares.
 ELSEWHERE = {"content_hash", "files"}
@@ -99,16 +97,6 @@ def others(path, value):
     return [1, "x"]
 
 
-def changed(cert, path, value):
-    found = copy.deepcopy(cert)
-    spot = found
-    for key in path[:-1]:
-        spot = spot[key]
-    spot[path[-1]] = value
-    found["content_hash"] = certificate.content_hash(found)
-    return found
-
-
 def free_by(mechanism, path):
     """The entries of `FREE` that a leaf falls under."""
     names = names_of(path)
@@ -124,7 +112,7 @@ def test_a_changed_leaf_does_not_verify(name, tmp_path):
         if path[0] in ELSEWHERE or free_by(cert["mechanism"], path):
             continue
         for other in others(path, value):
-            (folder / "certificate.json").write_text(json.dumps(changed(cert, path, other)))
+            reseal(folder, put(cert, path, other))
             try:
                 held += [(path, value, other)] * verify(folder).holds
             except DpppsynthError:
@@ -142,7 +130,7 @@ def test_every_free_leaf_is_there_and_is_free(tmp_path):
         for path, value in leaves(cert):
             free = free_by(cert["mechanism"], path)
             for other in others(path, value) if free - loose else ():
-                (folder / "certificate.json").write_text(json.dumps(changed(cert, path, other)))
+                reseal(folder, put(cert, path, other))
                 try:
                     loose |= free if verify(folder).holds else set()
                 except DpppsynthError:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.forgery import at, read, reseal
 from support.seams import derived_once
 from typer.testing import CliRunner
 
@@ -17,7 +18,7 @@ from dpppsynth.core.errors import DpppsynthError, TooLargeError
 from dpppsynth.local import DiskAreaMechanism
 from dpppsynth.mechanisms.local import grid_statistic
 from dpppsynth.privacy import verify
-from dpppsynth.release import certificate, load_release
+from dpppsynth.release import load_release
 from dpppsynth.release import verify as verification
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -39,14 +40,10 @@ def numbers(value, path=()):
 
 def rewritten(folder, *changes, within="parameters"):
     """A certificate with other parameters, or with other entries of it all, resealed."""
-    cert = json.loads((folder / "certificate.json").read_text())
+    cert = read(folder)
     for path, value in changes:
-        spot = cert[within] if within else cert
-        for key in path[:-1]:
-            spot = spot[key]
-        spot[path[-1]] = value
-    cert["content_hash"] = certificate.content_hash(cert)
-    (folder / "certificate.json").write_text(json.dumps(cert))
+        at(cert[within] if within else cert, path[:-1])[path[-1]] = value
+    reseal(folder, cert)
     return cert
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import shapely
 from pyproj import CRS
+from support.forgery import reseal
 from typer.testing import CliRunner
 
 from dpppsynth import (
@@ -249,8 +250,7 @@ def resealed(folder, edit):
     """The certificate edited, with a content hash that fits."""
     cert = json.loads((folder / "certificate.json").read_text())
     edit(cert)
-    cert["content_hash"] = certificate.content_hash(cert)
-    certificate.write(cert, folder)
+    reseal(folder, cert)
     return verify(folder)
 
 

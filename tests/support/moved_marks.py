@@ -1,6 +1,5 @@
 """Fixtures and checks of moved points with public types and hours, in windows and on streets."""
 
-import json
 import math
 import shutil
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.audits.moved_counts import node_chances
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
 from dpppsynth.privacy.truncated.lattice_noise import move
+from support.forgery import put, read, reseal
 
 KINDS = Types("offence", ["burglary", "theft"])
 MARKS, ALONE = Marks(KINDS, Times.day("hour", hats=4)), Marks(KINDS)
@@ -57,14 +57,9 @@ def assert_found_by_day_and_night(release, *, west, east):
 
 
 def stating(folder, out, path, value):
-    """A copy of a release whose certificate states another parameter, and is otherwise as it was."""
+    """A copy of a release whose certificate states another parameter, hashed again, and is otherwise as it was."""
     changed = shutil.copytree(folder, out)
-    certificate = json.loads((changed / "certificate.json").read_text())
-    place = certificate["parameters"]
-    for name in path[:-1]:
-        place = place[name]
-    place[path[-1]] = value
-    (changed / "certificate.json").write_text(json.dumps(certificate))
+    reseal(changed, put(read(changed), ("parameters", *path), value))
     return changed
 
 

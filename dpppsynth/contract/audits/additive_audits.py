@@ -241,17 +241,13 @@ class MassesAndPairsAudit(PairSumsAudit):
 
     def _plain_in_masses(self, relation: Relation) -> Ends:
         """Move that shows in the masses most, or place where a point does."""
-        masses, rng = CountsAudit(self._masses_plan), np.random.default_rng(SEED)
+        plan = instance("plan", self.plan, LaplaceMasses, "PairSumsAudit takes plans without masses")
+        masses, rng = CountsAudit(plan), np.random.default_rng(SEED)
         if not relation.n_is_public:
             place = worst_location(self.plan, masses.presence, rng)[None]
             return place, place
         before, after = worst_case_move(self.plan, capped(relation), masses.separation, rng)
         return before[None], after[None]
-
-    @property
-    def _masses_plan(self) -> LaplaceMasses:
-        plan: LaplaceMasses = instance("plan", self.plan, LaplaceMasses, "PairSumsAudit takes plans without masses")
-        return plan
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio; the matched filter; totals and coarse cells of the masses; sums; single numbers."""

@@ -16,7 +16,7 @@ from dpppsynth.linear_network.shortest_paths import distances, from_positions
 from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain, Window
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, triangulate
+from dpppsynth.spatial.mesh import Floats, Mesh, Pieces, triangulate
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.persons import labels
 
@@ -153,8 +153,10 @@ def _walks(network: LinearNetwork, start: Floats, length: float) -> tuple[Floats
     before, after = [], []
     for block, known in from_positions(network, start, length):
         for side in (0, 1):
-            row, edge, left = _last_steps(network, length - known[:, network.edges[:, side]])
-            along = left if side == 0 else network.lengths[edge] - left
+            # Of each walk (m, E) what remains at the end of an edge, on which it ends where that is long enough.
+            left = length - known[:, network.edges[:, side]]
+            row, edge = np.nonzero((left >= 0) & (left <= network.lengths))
+            along = left[row, edge] if side == 0 else network.lengths[edge] - left[row, edge]
             before.append(start[block[row]])
             after.append(np.column_stack([edge, along]))
     for way in (-length, length):
@@ -163,12 +165,6 @@ def _walks(network: LinearNetwork, start: Floats, length: float) -> tuple[Floats
         before.append(start[on])
         after.append(there[on])
     return np.concatenate(before), np.concatenate(after)
-
-
-def _last_steps(network: LinearNetwork, left: Floats) -> tuple[Ints, Ints, Floats]:
-    """Rows, edges and distances along them of walks that end on an edge; left (m, E) is what remains at its end."""
-    row, edge = np.nonzero((left >= 0) & (left <= network.lengths))
-    return row, edge, left[row, edge]
 
 
 def _inside(domain: Domain, positions: Floats) -> Floats:
@@ -246,10 +242,6 @@ def require_capped(
         Where n is public, a one-to-one matching of both must exist.
     near : callable
         From rows (P, c) and (P, c) to whether one may become the other (P,).
-
-    Raises
-    ------
-    InputError
     """
     cap, count = relation.max_points_per_person, len(gone)
     if not relation.n_is_public:

@@ -61,10 +61,6 @@ class StatisticAudit:
 
     All follows from public parameters and made-up points. A question that a mechanism does not answer is refused by its
     name, so that no audit looks less closely than it seems to.
-
-    Attributes
-    ----------
-    plan : Statistic
     """
 
     plan: Statistic
@@ -84,10 +80,6 @@ class StatisticAudit:
 
     def pair(self, relation: Relation) -> Pair:
         """Two neighbouring patterns of about the largest privacy loss.
-
-        Parameters
-        ----------
-        relation : Relation
 
         Returns
         -------

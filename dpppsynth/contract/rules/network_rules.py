@@ -137,11 +137,6 @@ def fits_along(network: LinearNetwork) -> bool:
     return _along_edges(network, MOST_FITTED) is not None
 
 
-def has_streets(network: LinearNetwork) -> bool:
-    """Whether a field along streets is inferred from tents: on small networks without hubs of very many edges."""
-    return fits_along(network) and not crowded(network)
-
-
 def crowded(network: LinearNetwork) -> bool:
     """Whether too many streets meet for a field along them."""
     return most_meeting(network) > MOST_MEETING

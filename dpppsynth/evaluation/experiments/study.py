@@ -71,11 +71,6 @@ class Study(StudyGrid):
         What the functions are a version of. A folder keeps the cells of one version: count it up whenever a scenario, a
         synthesizer or a measure changes under the name that it has.
 
-    Raises
-    ------
-    InputError
-        When an argument breaks its rule.
-
     Notes
     -----
     Refusals of a synthesizer are results (column `refused`; what they say: `refusals`), other exceptions stop the

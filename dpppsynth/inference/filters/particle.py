@@ -145,11 +145,6 @@ def particle_filter(
     rng : None, int or Generator
         Noise is not involved: any seed keeps the release as private as it was.
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     References
     ----------
     Gordon, Salmond & Smith (1993), Novel approach to nonlinear/non-Gaussian Bayesian state estimation.

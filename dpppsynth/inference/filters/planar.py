@@ -50,11 +50,6 @@ def cartesian_filter(
     Filtered
         With estimates (N, 2).
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     Examples
     --------
     >>> found = cartesian_filter([[0, 0], [2, 0], [0, 2]], epsilon=1.0, bound=5.0, step=0.5, rng=1)
@@ -134,11 +129,6 @@ def polar_filter(
         With estimates (N, 2), x and y. Where distance and angle together led further than `bound` from the report the
         estimate is moved back towards it, on to the circle of that radius: the truth lies within. `restarts` are those
         of both filters, `step` is the pair of steps.
-
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
 
     Examples
     --------

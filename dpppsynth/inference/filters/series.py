@@ -130,10 +130,8 @@ def likely_step(observations: Any, scale: float, bound: float) -> float:
 
     Parameters
     ----------
-    observations : (N,) or (N, T) array
-        Released numbers.
-    scale, bound : float
-        Of the noise; the bound may be infinite.
+    observations, scale, bound
+        As of `estimated_step`.
 
     Returns
     -------

@@ -58,11 +58,6 @@ def pooled_smoother(observations: Any, *, scale: float, bound: float, step: Any 
     Filtered
         Each estimate is within `bound` of the released number.
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     Examples
     --------
     >>> found = pooled_smoother([1, 2, 1, 2, 41, 42, 41], scale=2.0, bound=10.0)
@@ -205,12 +200,7 @@ USUAL = {"particles": 1000, "proposal": "bootstrap", "resample": True, "rng": No
 
 
 def by_method(method: str, observations: Any, law: Mapping[str, Any], settings: Mapping[str, Any]) -> Filtered:
-    """Series (N,) or (N, T) by one of METHODS; `law` has scale, bound and step, `settings` are of particle filters.
-
-    Raises
-    ------
-    InputError
-    """
+    """Series (N,) or (N, T) by one of METHODS; `law` has scale, bound and step, `settings` are of particle filters."""
     if one_of("method", method, METHODS) == "particles":
         return particle_filter(observations, **law, **settings)
     for name, value in settings.items():

@@ -254,10 +254,6 @@ class Answers:
             As in `filters.particle_filter`.
         **settings
             Of `filters.particle_filter`: `particles`, `proposal`, `resample`, `rng` and others.
-
-        Raises
-        ------
-        InputError
         """
         law: dict[str, Any] = {"scale": self.terms.scale, "bound": self.max_error, "step": step}
         return by_method(method, self.raw, law, settings)

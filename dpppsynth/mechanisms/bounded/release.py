@@ -171,10 +171,6 @@ class BoundedErrorSeries(StratifiedRelease):
             `filters.particle_filter`, like the others.
         particles, proposal, resample, rng
             As in `filters.particle_filter`.
-
-        Raises
-        ------
-        InputError
         """
         plan = self._parts[0].statistic.definition
         law: dict[str, Any] = {"scale": plan.scale, "bound": plan.max_error, "step": step}

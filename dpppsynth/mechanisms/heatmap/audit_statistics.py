@@ -48,13 +48,7 @@ class Branch:
 
 
 def branches(plan: HeatmapStatistic, pair: Pair) -> tuple[Branch, ...]:
-    """The cells in which a pair differs, for each measured level.
-
-    Parameters
-    ----------
-    plan : HeatmapStatistic
-    pair : tuple of PointPattern
-    """
+    """The cells in which a pair differs, for each measured level."""
     found = []
     for first, second, scale in zip(*(level_masses(plan, pattern) for pattern in pair), plan.scales, strict=True):
         cells = np.flatnonzero(first != second)

@@ -117,15 +117,11 @@ def grow(
     for level in range(first, depth + 1, step):
         alive = np.ones(len(cells), bool) if numbers is None else numbers[level].ravel()[cells] > 0
         counts = np.where(alive, read(level, cells), 0.0)
-        kept = _fullest(counts, alive, len(cells) if level == first else w)
+        # The largest counts, dead cells last and the lower position first among equals.
+        kept = np.sort(np.lexsort((-counts, ~alive))[: len(cells) if level == first else w])
         levels.append(TreeLevel(cells, counts, kept, alive))
         cells = _within(cells[kept], level, step)
     return CellTree(first, depth, tuple(levels), inside, step)
-
-
-def _fullest(counts: np.ndarray, alive: np.ndarray, number: int) -> np.ndarray:
-    """Positions of the largest counts, dead cells last and the lower position first among equals, increasing."""
-    return np.sort(np.lexsort((-counts, ~alive))[:number])
 
 
 def _within(cells: np.ndarray, level: int, step: int) -> np.ndarray:

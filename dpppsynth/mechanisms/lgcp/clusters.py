@@ -89,8 +89,9 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
     def infer_clusters(self, rng: np.random.Generator, say: Progress = silent) -> ClusterPosterior:
         """The posterior of the law of clusters over the released intensity, by simulation."""
         plan, intensity = self.statistic.definition, self.intensity
-        pairs = plan.pairs
-        totals = np.array([intensity.total]) if plan.n is not None else self._totals()
+        pairs, totals = plan.pairs, np.array([intensity.total])
+        if plan.n is None:
+            totals = self._field_model().posterior_mean(self._require_draws()).totals
         most = min(MOST_SIMULATED, max(MANY, FAR * (plan.expected_n or 0)))
         if plan.n is None and totals.mean() > most:
             # Patterns of fewer points would make any original look clustered.
@@ -111,10 +112,6 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
         scales = [scale / 2.0**pairs.bits for scale in pairs.scales]
         size = plan.n or max(1.0, float(totals.mean()))
         return ClusterPosterior.inferred(plan.prior, simulate, self.sums, scales, size, rng, say)
-
-    def _totals(self) -> Floats:
-        """(K,) expected numbers of points of posterior draws, where the number of points is secret."""
-        return self._field_model().posterior_mean(self._require_draws()).totals
 
     def drawn(self, intensity: Intensity, n: int | None, rng: np.random.Generator, source: str) -> PointPattern:
         """One pattern of clusters over an intensity.
@@ -223,7 +220,7 @@ def _remarks(release: ClusteredRelease) -> list[str]:
     places = f"{law.size:.1f} further places within about {law.spread:.3g} {unit}" if law.size >= 0.1 else ""
     shared = f"{law.coincident:.0%} of the points at the place of another" if law.coincident >= 0.01 else ""
     said = f"Clusters ({1 - found.none:.0%} likely), on average: {' and '.join(filter(None, (places, shared)))}."
-    sees = _sees(plan)
+    sees = float(np.max(fineness(plan.mesh)))
     if sees <= law.spread:
         return [said]
     hills = (
@@ -231,11 +228,6 @@ def _remarks(release: ClusteredRelease) -> list[str]:
         "that gather on a narrower hill are counted as clusters."
     )
     return [said, hills]
-
-
-def _sees(plan: MassesAndPairs) -> float:
-    """Distance between the corners of the mesh, or width of its cells, the larger of two."""
-    return float(np.max(fineness(plan.mesh)))
 
 
 def clusters() -> Iterator[Example]:

@@ -21,7 +21,6 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import require_somewhere
-from dpppsynth.inference.lgcp_inference import ENGINES
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz, theorem_a
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldStatistic, covariance_row
@@ -30,7 +29,7 @@ from dpppsynth.models.draws import blocking, nuts_draw
 from dpppsynth.models.kim_lim_model import KimLimModel
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nested_boxes import NestedBoxes
-from dpppsynth.models.nuts import Diagnostics
+from dpppsynth.models.nuts import ENGINES, Diagnostics
 from dpppsynth.models.target_posterior import FieldPrior, LipschitzSet, proximal_draw
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation

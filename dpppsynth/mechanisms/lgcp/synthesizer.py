@@ -42,7 +42,8 @@ from dpppsynth.core.arguments import elements, one_of, positive, probability, re
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import instead, mention
 from dpppsynth.inference.field_by_rule import field_by_rule, matern_mesh
-from dpppsynth.inference.lgcp_inference import ENGINES, INFERENCES, LGCPInference
+from dpppsynth.inference.field_inference import INFERENCES
+from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.nuts_runs import DENSE_PACE, MOST_SECONDS, reckoned
 from dpppsynth.inference.sparse_inference import PrecisionInference
@@ -51,6 +52,7 @@ from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.covariance_options import COVARIANCE, covariance_of, require_one_covariance
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
 from dpppsynth.models.covariances import MOST_POINTS, Covariance, PoweredExponential
+from dpppsynth.models.nuts import ENGINES
 from dpppsynth.models.pair_sums import finest, require_radius
 from dpppsynth.models.recipes import segments
 from dpppsynth.models.sparse_fields import SparseMatern
@@ -532,7 +534,8 @@ def _is_sparse(s: LGCPSynthesizer, domain: Domain, size: float) -> bool:
     if _has_sparse_model(s):
         return True
     if isinstance(domain, LinearNetwork):
-        return _is_free(s) and bool(rules.network_rules.has_streets(domain))
+        # On large networks, and at hubs of very many edges, no field along streets is inferred from tents.
+        return _is_free(s) and rules.network_rules.fits_along(domain) and not rules.network_rules.crowded(domain)
     return _is_fine(s, domain, size)
 
 

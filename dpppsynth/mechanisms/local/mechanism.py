@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.examples import Example, N, ring, square
+from dpppsynth.contract.examples import Example, N, in_threes, ring, square
 from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
@@ -113,11 +113,6 @@ def displacements() -> Iterator[Example]:
     """Examples of N trajectories, as of `trajectories`."""
     for label, domain in (("square", square()), ("polygon with a hole", ring())):
         yield Example(label, partial(LineTrace, 3.0, cells=5), domain, marks=in_turn, numbers=(N + 300, 3 * N))
-
-
-def in_threes(n: int) -> dict[str, Ints]:
-    """Marks of N persons, who have points in turn."""
-    return {"user": np.arange(n) % N}
 
 
 def in_turn(n: int) -> dict[str, Ints]:

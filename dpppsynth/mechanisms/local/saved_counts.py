@@ -284,20 +284,6 @@ def added(files: Iterable[Path]) -> SavedCounts:
     return reduce(SavedCounts.__add__, found)
 
 
-def read_counts(path: str | Path, mechanism: LocalMechanism, *, window: Window | None = None) -> Counts:
-    """Read one file of counts, as `aggregate_files` does.
-
-    Parameters
-    ----------
-    path : str or Path
-    mechanism : LocalMechanism
-        Whose clients sent the reports.
-    window : Window, optional
-        A file about another one is refused.
-    """
-    return counts_in([path], mechanism, window=window)
-
-
 def counts_in(
     names: Iterable[Any], mechanism: LocalMechanism, *, window: Window | None = None, argument: str = "paths"
 ) -> Counts:

@@ -28,7 +28,7 @@ from dpppsynth.models.regular_meshes import cells_along, grid_cells, regular_squ
 from dpppsynth.privacy.bounds import void_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_reports, shuffled_rounds
+from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_reports
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.intensity import held
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -103,10 +103,6 @@ class Shuffle:
     def one_message(self, local_epsilon: float, clones: float | None = None) -> ShuffledPrivacy:
         """Guarantee where every person sends one message within `local_epsilon`."""
         return shuffled_reports(local_epsilon, self.reports, self.delta, clones=clones)
-
-    def each_round(self, epsilons: tuple[float, ...]) -> ShuffledPrivacy:
-        """Guarantee where every person sends one message in each round, within these epsilons."""
-        return shuffled_rounds(epsilons, self.reports, self.delta)
 
 
 def grid_mesh(window: Window, cells: int) -> Mesh:

@@ -225,10 +225,6 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
     def aggregate(self, reports: Reports | Report | Iterable[Report]) -> Counts:
         """Counts of reports: all that an aggregator keeps.
 
-        Parameters
-        ----------
-        reports : Reports, Report, or several Report
-
         Raises
         ------
         InputError

@@ -26,7 +26,7 @@ from dpppsynth.mechanisms.local.trajectories.walks import TraceModel, WalkModel
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.shuffling import ShuffledPrivacy
+from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_rounds
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -184,8 +184,8 @@ class TraceStatistic(WalksStatistic):
         return min(self.clients)
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        first = float(self.protocol.first.total)
-        return shuffle.each_round((first, self.protocol.epsilon * (1 - float(FOR_LENGTH))))
+        rounds = float(self.protocol.first.total), self.protocol.epsilon * (1 - float(FOR_LENGTH))
+        return shuffled_rounds(rounds, shuffle.reports, shuffle.delta)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:

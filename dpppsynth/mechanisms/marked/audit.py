@@ -83,12 +83,7 @@ class MarkedAudit(LaplaceAudit):
 
 
 def own_pair(pair: object, relation: Relation, marks: Marks) -> Pair:
-    """A caller's own pair of patterns with marks, refused unless they are neighbouring under the relation.
-
-    Raises
-    ------
-    InputError
-    """
+    """A caller's own pair of patterns with marks, refused unless they are neighbouring under the relation."""
     one, other = (instance("pair", each, PointPattern, "give two patterns") for each in require_two(pair))
     capped = instance("relation", relation, CappedRelation)
     gone, came = (np.array(rows, dtype=np.float64).reshape(-1, 4) for rows in differing((one, other), marks))

@@ -37,10 +37,6 @@ def marks_sensitivity(mesh: Mesh, marks: Marks, relation: CappedRelation, *, rea
         Says of all marks whether they are protected, unless points come and go.
     reach : float, optional
         Distance moved on the map, by which alone points change, instead of all that the relation allows.
-
-    Raises
-    ------
-    InputError
     """
     instance("relation", relation, CappedRelation, bounds.EXAMPLE)
     cap, bits = relation.max_points_per_person, time_bits(marks)

@@ -203,10 +203,6 @@ class MarkedIntensity:
             Then of this type alone; else of all.
         during : (float, float), optional
             Then over the times from the first to the second, in place of all; not with `time`.
-
-        Raises
-        ------
-        InputError
         """
         positions = self.mesh.domain.positions(checked_coordinates(xy))
         return self.at(*self.mesh.values(positions), positions, time=time, type=type, during=during)
@@ -420,12 +416,7 @@ class When:
 
     @classmethod
     def of(cls, grid: MarkedMesh, time: ArrayLike | None, during: tuple[float, float] | None, n: int) -> "When":
-        """Those that arguments ask for.
-
-        Raises
-        ------
-        InputError
-        """
+        """Those that arguments ask for."""
         if during is None:
             return cls(None if time is None else chosen_times(grid, time, n))
         if time is not None:

@@ -93,10 +93,6 @@ class MarkedRelease(CoxRelease[Any]):
             Or the name of the mark.
         level : float
             Probability of the intervals.
-
-        Raises
-        ------
-        InputError
         """
         import pandas as pd
 

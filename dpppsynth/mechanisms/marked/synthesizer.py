@@ -199,10 +199,6 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
         Public layers by name, whose effects on the intensity, the same for all types and times, are found with the
         field: `release.effects`.
 
-    Raises
-    ------
-    InputError
-
     Examples
     --------
     >>> from dpppsynth.privacy.relations import AlphaNeighbours

@@ -143,13 +143,7 @@ def move_ratio(first: Floats, second: Floats, reach: float) -> Floats:
 
 
 def move_shifts(plan: MovedPoints, pair: Pair) -> Floats | None:
-    """(k,) distances between the person's places, times the rate; None where it is not known which is moved to which.
-
-    Parameters
-    ----------
-    plan : MovedPoints
-    pair : tuple of PointPattern
-    """
+    """(k,) distances between the person's places, times the rate; None where nobody knows which is moved to which."""
     if not plan.track:
         return shifts_between(*changed(pair), plan.rate)
     gone, came = (pattern.positions for pattern in pair)

@@ -44,11 +44,6 @@ class TruncatedGeometric:
     bound : int
         A, from 1 to 2^60.
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     References
     ----------
     Ghosh, Roughgarden & Sundararajan (2009), Universally utility-maximizing privacy mechanisms, STOC: without a bound.
@@ -175,11 +170,6 @@ def truncated_geometric_delta(epsilon: float, max_error: int, sensitivity: int =
     -------
     float
         Never below the truth, and above it by less than 3e-12 of itself; at least 2.2e-308.
-
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
 
     Examples
     --------

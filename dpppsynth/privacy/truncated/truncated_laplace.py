@@ -37,11 +37,6 @@ class TruncatedLaplace:
     bound : float
         From 1e-100 to 1e100 in the same unit; infinite is plain Laplace noise.
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     References
     ----------
     Geng, Ding, Guo & Kumar (2020), Tight analysis of privacy and utility tradeoff in approximate differential privacy,
@@ -251,11 +246,6 @@ def truncated_laplace_delta(
     float
         To 13 digits; at least 2.2e-308 where `max_error` is finite.
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     Examples
     --------
     >>> f"{truncated_laplace_delta(1.0, 5.0):.6g}"
@@ -285,11 +275,6 @@ def truncated_laplace_bound(epsilon: float, delta: float, sensitivity: float = 1
     -------
     float
         At least the sensitivity, and `truncated_laplace_delta` of it is at most `delta`.
-
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
 
     Examples
     --------

@@ -50,8 +50,9 @@ ROUND_UP = 1 + 1e-10
 FAR = 100.0
 
 
-def _double_exponential(half: int = 220, last: float = 3.3) -> tuple[Floats, Floats]:
+def _double_exponential() -> tuple[Floats, Floats]:
     """Nodes in (0, 1) and weights of the double exponential rule, to which square roots at an end do no harm."""
+    half, last = 220, 3.3
     tau = np.linspace(-last, last, 2 * half + 1)
     nodes = 1 / (1 + np.exp(-np.pi * np.sinh(tau)))
     weights = np.pi * np.cosh(tau) * nodes / (1 + np.exp(np.pi * np.sinh(tau))) * (last / half)
@@ -119,11 +120,6 @@ class PlanarLaplace:
         Budget per unit of length, from 1e-60 to 1e60.
     bound : float, optional
         Largest length of an offset, in the same unit and from 1e-60 to 1e60; infinite is plain planar Laplace noise.
-
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
 
     References
     ----------
@@ -255,11 +251,6 @@ def planar_laplace_delta(epsilon: float, max_error: float, distance: float = 1.0
     float
         Never below the truth, and above it by less than 1e-9 of itself.
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     Examples
     --------
     >>> f"{planar_laplace_delta(0.1, 50.0):.6g}"
@@ -282,11 +273,6 @@ def planar_laplace_bound(epsilon: float, delta: float, distance: float = 1.0) ->
     -------
     float
         `planar_laplace_delta` of it is at most `delta`; it exceeds the smallest such bound by about 1e-10 of itself.
-
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
 
     Examples
     --------

@@ -230,23 +230,13 @@ class TestPage:
 
     def test_of_a_series_of_counts(self):
         page = text(STORED / "strata-bounded-cells")
-        assert "No count is off by more than 25: larger noise was drawn again." in page
-        assert "over the levels of year may be off by up to 50" in page
-        assert "none of it beyond a public bound" in page
-        assert "Private intensity" in page
-        assert "none is a person" in page
+        assert "off by more than 25:" in page
+        assert "off by up to 50" in page
 
     def test_of_moved_points(self):
         page = text(STORED / "planar-laplace-bounded")
-        assert "No point was moved by more than 500 m" in page
-        assert "Every point below stands for a point of the data, moved at random, by 500 m at most." in page
-        assert "every point was moved independently of the others" in page
-        assert "lie more evenly than those of the data" in page
-        assert "Privacy report of a moved point pattern" in page
-        assert "This release holds 1 moved point pattern " in page
-        assert re.search(r"It has \d+ moved points\.", page)
-        assert "There is no second pattern" in page
-        assert "Marks are not released. No point was moved" in page
+        assert "stands for a point of the data, moved at random, by 500 m at most." in page
+        assert "Marks are not released. No point was moved by more than 500 m" in page
         for false in ("none is a person", "once the intensity is given", "ynthetic p"):
             assert false not in page
         assert "Analyse every pattern by itself" not in page

@@ -14,7 +14,6 @@ import shapely
 from scipy.special import ndtr
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.randomness import generator
 from dpppsynth.spatial import gaussian_kernel as kernel
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.gaussian_kernel import hull, kernel_density, mass, sample_children
@@ -223,12 +222,6 @@ class TestChildren:
         steps = children / window.resolution
         np.testing.assert_allclose(steps, np.round(steps), rtol=0, atol=1e-3)
         assert window.contains(children).all()
-
-    def test_secret_unless_seeded(self):
-        xy = np.full((50, 2), 0.5)
-        one, again = (sample_children(xy, SQUARE, 0.1, generator(8)) for _ in range(2))
-        np.testing.assert_array_equal(one, again)
-        assert not np.array_equal(sample_children(xy, SQUARE, 0.1), sample_children(xy, SQUARE, 0.1))
 
     def test_refusals(self):
         with pytest.raises(InputError, match=r"^xy: every point must lie in the window") as caught:

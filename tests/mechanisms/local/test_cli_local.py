@@ -10,8 +10,7 @@ from support.command_line import run, spoken
 
 import dpppsynth as dps
 from dpppsynth.client import Client
-from dpppsynth.local import AdvancedAdaptiveGrid, DiskAreaMechanism, PrivAG, read_counts
-from dpppsynth.mechanisms.local.report_files import aggregate_files
+from dpppsynth.local import AdvancedAdaptiveGrid, DiskAreaMechanism, PrivAG, aggregate_files
 from dpppsynth.privacy import ReplaceOne
 from dpppsynth.privacy.catalogue import text
 from dpppsynth.release import load_release
@@ -206,7 +205,7 @@ class TestTwoRounds:
         run("local", "perturb", points, two, *ask, "--after", first)
         run("local", "aggregate", two, *ask, "--after", first, "--out", tmp_path / "o", "--patterns", 0)
         mechanism = {"privag": PrivAG, "aag": AdvancedAdaptiveGrid}[method](WINDOW, epsilon=3.0, oracle="auto")
-        counted = read_counts(first, mechanism.first(2 * N))
+        counted = aggregate_files(mechanism.first(2 * N), first)
         second = mechanism.second(counted, 2 * N)
         assert Client.read(tmp_path / "round.json").mechanism == second.fingerprint
         both = mechanism.combine(counted, aggregate_files(second, two), 2 * N)

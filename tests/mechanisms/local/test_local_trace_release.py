@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import shapely
 from baselines.trajectories import Trajectories
+from support.forgery import read, reseal
 from support.subclasses import recast
 
 from dpppsynth.auditing import audit
@@ -32,7 +33,7 @@ from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic, numb
 from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Local, PureDP, ReplaceOne, verify
 from dpppsynth.privacy.relations import relation_from_dict
-from dpppsynth.release import certificate, load_release
+from dpppsynth.release import load_release
 from dpppsynth.reporting import promise
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -195,7 +196,7 @@ def test_saved_verified_and_loaded(window, tmp_path):
     assert loaded.statistic.lattice.tolist() == release.statistic.lattice.tolist()
     assert loaded.intensity.total == release.intensity.total
     assert np.array_equal(loaded.trajectories(9, rng=1).values, release.trajectories(9, rng=1).values)
-    stated = json.loads((folder / "certificate.json").read_text())
+    stated = read(folder)
     assert stated["guarantee"]["relation"] == {"name": "local", "of": "trajectory"}
     assert stated["parameters"]["longest"] == release.statistic.definition.longest
 
@@ -216,13 +217,11 @@ def test_the_intensity_is_that_of_the_walks_visits():
 
 def rewritten(folder, change):
     """A certificate and statistic changed by somebody who knows how to hash."""
-    cert = json.loads((folder / "certificate.json").read_text())
+    cert = read(folder)
     data = json.loads((folder / "statistic.json").read_text())
     change(cert["parameters"], data["lattice"])
     (folder / "statistic.json").write_text(plain_text(data))
-    cert["files"]["statistic.json"] = certificate.file_hash(folder / "statistic.json")
-    cert["content_hash"] = certificate.content_hash(cert)
-    (folder / "certificate.json").write_text(json.dumps(cert))
+    reseal(folder, cert, "statistic.json")
 
 
 def all_zero(parameters, lattice, longest):
@@ -288,10 +287,9 @@ def test_counts_that_are_rare_but_possible_verify_and_open(tmp_path):
 
 def test_a_release_that_claims_another_relation_does_not_verify(tmp_path):
     folder = TRACE.release(many()).save(tmp_path / "public", patterns=0)
-    cert = json.loads((folder / "certificate.json").read_text())
+    cert = read(folder)
     cert["guarantee"]["relation"] = {"name": "local"}
-    cert["content_hash"] = certificate.content_hash(cert)
-    (folder / "certificate.json").write_text(json.dumps(cert))
+    reseal(folder, cert)
     with pytest.raises(PrivacyCheckError):
         verify(folder).require()
 

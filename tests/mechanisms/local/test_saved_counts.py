@@ -14,7 +14,6 @@ from dpppsynth.local import (
     aggregate_files,
     count_files,
     merge_counts,
-    read_counts,
     write_counts,
     write_reports,
 )
@@ -51,7 +50,7 @@ class TestSums:
         merge_counts([folder / "c.json", folder / "ab.json"], folder / "one.json")
         merge_counts(str(folder / "[abc].json"), folder / "other.json")
         assert (folder / "one.json").read_bytes() == (folder / "other.json").read_bytes()
-        found = read_counts(folder / "one.json", DISK, window=WINDOW)
+        found = aggregate_files(DISK, folder / "one.json", window=WINDOW)
         assert (found.values == whole.values).all()
         assert (found.n, found.seeded) == (303, False)
 
@@ -61,7 +60,7 @@ class TestSums:
         assert (both.values == aggregate_files(DISK, folder).values).all()
 
     def test_what_was_read_keeps_its_countings(self, folder):
-        a, b = (read_counts(folder / f"{name}.json", DISK) for name in "ab")
+        a, b = (aggregate_files(DISK, folder / f"{name}.json") for name in "ab")
         write_counts(a + b, folder / "ab.json", window=WINDOW)
         with pytest.raises(InputError, match="count twice"):
             merge_counts([folder / "ab.json", folder / "b.json"], folder / "x.json")
@@ -73,12 +72,12 @@ class TestSums:
         write_counts(grid.aggregate([]), tmp_path / "none.json", window=WINDOW)
         write_counts(grid.simulate([[1, 1]] * 5, rng=1), tmp_path / "five.json", window=WINDOW)
         assert merge_counts([tmp_path / "none.json", tmp_path / "five.json"], tmp_path / "all.json").n == 5
-        assert read_counts(tmp_path / "all.json", grid).query([[0, 0, 30, 60]]).shape == (1,)
+        assert aggregate_files(grid, tmp_path / "all.json").query([[0, 0, 30, 60]]).shape == (1,)
 
     def test_one_seeded_file_marks_the_sum(self, folder):
         write_counts(DISK.simulate(dps.PointPattern([[1, 1]], WINDOW), rng=1), folder / "s.json", window=WINDOW)
         assert merge_counts([folder / "a.json", folder / "s.json"], folder / "x.json").seeded
-        assert read_counts(folder / "x.json", DISK).seeded
+        assert aggregate_files(DISK, folder / "x.json").seeded
 
 
 class TestRefusals:
@@ -148,7 +147,7 @@ class TestRefusals:
     def test_counts_that_no_reports_of_the_mechanism_give(self, folder):
         path = changed(folder / "a.json", n=101)
         with pytest.raises(InputError, match="not those of so many reports"):
-            read_counts(path, DISK)
+            aggregate_files(DISK, path)
 
     def test_never_over_others_and_what_is_no_file_of_counts(self, folder):
         before = (folder / "a.json").read_bytes()

@@ -1,11 +1,13 @@
 """The second statement of local mechanisms, on an honest shuffler: certificates, refusals, reports, command line."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.command_line import run, spoken
+from support.forgery import read, reseal
 from support.seams import touched
 
 from dpppsynth import load_release, local
@@ -15,7 +17,6 @@ from dpppsynth.contract import registry
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.statistic import Shuffle
 from dpppsynth.privacy import shuffled_epsilon, verify
-from dpppsynth.release.certificate import content_hash
 from dpppsynth.reporting import write_report
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -49,14 +50,10 @@ def folder(tmp_path_factory):
 
 def forged(folder, tmp_path, change):
     """Verification of the release after a change of its certificate, with a hash that fits."""
-    import shutil
-
-    copy = tmp_path / "forged"
-    shutil.copytree(folder, copy)
-    cert = json.loads((copy / "certificate.json").read_text())
+    copy = shutil.copytree(folder, tmp_path / "forged")
+    cert = read(copy)
     change(cert)
-    cert["content_hash"] = content_hash(cert)
-    (copy / "certificate.json").write_text(json.dumps(cert))
+    reseal(copy, cert)
     return verify(copy)
 
 

@@ -18,7 +18,6 @@ from dpppsynth.local import (
     count_files,
     merge_counts,
     perturb_file,
-    read_counts,
     write_reports,
 )
 from dpppsynth.mechanisms.local import point_files
@@ -225,7 +224,7 @@ class TestTwoRounds:
             perturb_file(first, trips, tmp_path / f"{name}.parquet", window=WINDOW, rng=seed)
             count_files(first, tmp_path / f"{name}.parquet", tmp_path / f"{name}.json", window=WINDOW)
         merge_counts([tmp_path / "a.json", tmp_path / "b.json"], tmp_path / "one.json")
-        lengths = read_counts(tmp_path / "one.json", first, window=WINDOW)
+        lengths = aggregate_files(first, tmp_path / "one.json", window=WINDOW)
         assert lengths.n == 2 * N
         second = TRACE.second(TRACE.longest(lengths))
         perturb_file(second, trips, tmp_path / "two.csv", window=WINDOW, rng=3)
@@ -246,7 +245,7 @@ class TestTwoRounds:
         counts = count_files(second, tmp_path / "two.csv", tmp_path / "two.json", window=WINDOW)
         # Binomial with 2000 trials: below 800 with a chance below 1e-18.
         assert counts.values[-1] > 2 * N
-        assert (read_counts(tmp_path / "two.json", second).values == counts.values).all()
+        assert (aggregate_files(second, tmp_path / "two.json").values == counts.values).all()
 
     def test_by_hand(self, trips, place, tmp_path):
         ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place]
@@ -268,7 +267,7 @@ class TestTwoRounds:
         assert Ledger(ledger).spent == pytest.approx(8, rel=1e-7)
         run("local", "aggregate", two, *ask, "--after", first, "--out", tmp_path / "o", "--n", N)
         release = load_release(tmp_path / "o")
-        lengths = read_counts(first, TRACE.first)
+        lengths = aggregate_files(TRACE.first, first)
         mobility = aggregate_files(TRACE.second(TRACE.longest(lengths)), two)
         assert (release.statistic.lattice == np.concatenate([lengths.values, mobility.values])).all()
         assert release.guarantee.to_dict() == TRACE.check(WINDOW, n=N).to_dict()

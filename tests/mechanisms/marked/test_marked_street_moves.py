@@ -208,11 +208,11 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         ("path", "value"),
-        [(("marks", "types", "values"), ["burglary", "theft", "arson"]), (("rate",), 3 / 20), (("n",), N + 1)],
+        [(("marks", "types", "values"), ["burglary", "theft", "arson"]), (("rate",), 3 / 20 + 1e-9), (("n",), N + 1)],
         ids=str,
     )
     def test_other_parameters_do_not_verify(self, folder, tmp_path, path, value):
-        """A rate of 3 / 20 is that of a window: it leaves out by how much coordinates along edges are rounded."""
+        """A rate that is larger than what budget and radius allow shows from its eighth digit on."""
         assert not verify(stating(folder, tmp_path / "out", path, value)).holds
 
 

@@ -2,13 +2,13 @@
 
 import csv
 import io
-import json
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
 from support.cases import STREETS, points
+from support.forgery import read, reseal
 from typer.testing import CliRunner
 
 import dpppsynth as dps
@@ -179,10 +179,9 @@ class TestRelease:
             (folder / added).write_text((folder / added).read_text() + "347,1,2,3\n")
         else:
             write_pattern(PointPattern.at(points(5, 9, SQUARE).positions, SQUARE, synthetic=True), folder / added)
-        cert = json.loads((folder / "certificate.json").read_text())
+        cert = read(folder)
         cert["files"] = {name: certificate.file_hash(folder / name) for name in [*cert["files"], added]}
-        cert["content_hash"] = certificate.content_hash(cert)
-        (folder / "certificate.json").write_text(json.dumps(cert))
+        reseal(folder, cert)
         expected = {"table": "statistic", "pattern": "files"}[which]
         assert [check.name for check in verify(folder).checks if not check.holds] == [expected]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import shapely
 from support.cases import examples
+from support.forgery import failed, reseal
 from support.seams import recorded
 
 from dpppsynth import Ledger, PlanarLaplaceSynthesizer, PointRelease, load_release
@@ -38,13 +39,6 @@ PLANE = 'LOCAL_CS["plane",UNIT["metre",1]]'
 WINDOW = Window.rectangle(0, 0, 1000, 1000, PLANE)
 NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(200, 300, 1000, 340)), PLANE)
 DISK = Window.polygon(shapely.Point(500, 500).buffer(450), PLANE)
-
-
-def sign(folder, cert, *changed):
-    """Hash again what was edited, as a forger would."""
-    cert["files"] |= {name: certificate.file_hash(folder / name) for name in changed}
-    cert["content_hash"] = certificate.content_hash(cert)
-    (folder / "certificate.json").write_text(json.dumps(cert))
 
 
 def pattern(n, window=WINDOW, seed=1):
@@ -211,7 +205,7 @@ class TestTracks:
         cert = certificate.read(folder)
         for part in cert["parameters"]["strata"]:
             part["parameters"]["track"] = True
-        sign(folder, cert)
+        reseal(folder, cert)
         assert not verify(folder).holds
 
     def test_other_releases_have_no_order_to_follow(self):
@@ -278,13 +272,13 @@ class TestRefusals:
         folder = release.save(tmp_path / "public")
         cert = certificate.read(folder)
         cert["parameters"] |= change
-        sign(folder, cert)
-        assert failing in {check.name for check in verify(folder).checks if not check.holds}
+        reseal(folder, cert)
+        assert failing in failed(folder)
 
     def test_of_a_second_pattern_beside_the_one_paid_for(self, tmp_path):
         folder = PlanarLaplaceSynthesizer(0.05).release(pattern(40)).save(tmp_path / "public")
         (folder / "synthetic_001.geojson").write_bytes((folder / "synthetic_000.geojson").read_bytes())
-        sign(folder, certificate.read(folder), "synthetic_001.geojson")
+        reseal(folder, certificate.read(folder), "synthetic_001.geojson")
         assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
 
     @pytest.mark.parametrize("by_level", [False, True], ids=["alone", "by level"])
@@ -299,7 +293,7 @@ class TestRefusals:
         released = json.loads((folder / "synthetic_000.geojson").read_text())
         marks = {"half": [each["properties"]["half"] for each in released["features"]]} if by_level else None
         write_pattern(PointPattern(points.xy, DISK, marks), folder / "synthetic_000.geojson")
-        sign(folder, certificate.read(folder), "synthetic_000.geojson")
+        reseal(folder, certificate.read(folder), "synthetic_000.geojson")
         assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
 
     def test_of_windows_and_budgets_whose_moves_have_no_room(self):

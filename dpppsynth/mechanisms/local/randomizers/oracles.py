@@ -156,7 +156,7 @@ class RandomizedResponse(ResponseOracle):
 
     def _checked(self, reports: Any) -> Ints:
         checked = self.rows(reports)
-        _require_range(checked[:, 0], self.domain, "value")
+        _require_range(checked[:, 0], self.domain)
         return checked
 
     def count(self, reports: Ints) -> Ints:
@@ -242,7 +242,7 @@ class LocalHashing(ResponseOracle):
         if len(checked) and checked[:, 0].min() < 0:
             msg = f"reports: a seed must be a whole number from 0 to 2^{SEED_BITS} - 1; some are not."
             raise InputError(msg)
-        _require_range(checked[:, 1], self.hash_range, "value")
+        _require_range(checked[:, 1], self.hash_range)
         return checked
 
     def count(self, reports: Ints) -> Ints:
@@ -254,9 +254,9 @@ class LocalHashing(ResponseOracle):
         return hash_classes(reports[:, 0], value, self.hash_range) == reports[:, 1]
 
 
-def _require_range(numbers: Ints, end: int, name: str) -> None:
+def _require_range(numbers: Ints, end: int) -> None:
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < end):
-        msg = f"reports: a {name} must be a whole number from 0 to {end - 1}; some are not."
+        msg = f"reports: a value must be a whole number from 0 to {end - 1}; some are not."
         raise InputError(msg)
 
 

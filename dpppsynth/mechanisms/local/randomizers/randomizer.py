@@ -274,13 +274,7 @@ FIELD, EM, LEAST_SQUARES = "field", "em", "least-squares"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CellRandomizer(Randomizer):
-    """Base of client laws on a square grid, with `cells` along a side; the value of cell (i, j) is `i * cells + j`.
-
-    Attributes
-    ----------
-    epsilon : float
-    cells : int
-    """
+    """Base of client laws on a square grid, with `cells` along a side; the value of cell (i, j) is `i * cells + j`."""
 
     cells: int
     # Name of the published estimator.

@@ -200,11 +200,6 @@ class SquareWave(CellRandomizer):
 def square_wave_half_width(epsilon: float, cells: int) -> int:
     """Half-width in cells that maximises a bound of the information that a report carries, for `cells` along the axis.
 
-    Raises
-    ------
-    InputError
-        An argument breaks its rule.
-
     References
     ----------
     Li et al. (2020), Estimating numerical distributions under local differential privacy, SIGMOD, section 5.3.

@@ -292,14 +292,11 @@ class SubsetSelection(DesignOracle, BitOracle):
 
     def _checked(self, reports: Any) -> Ints:
         checked = self.rows(reports)
-        parts = self._batches(len(checked))
-        if not self._fits(checked) or any((self._members(checked[part]) != self.subset).any() for part in parts):
+        numbers = (np.bitwise_count(checked[part]).sum(axis=1, dtype=np.int64) for part in self._batches(len(checked)))
+        if not self._fits(checked) or any((found != self.subset).any() for found in numbers):
             msg = f"reports: must be words of {WORD} bits with {self.subset} of {self._pool} set; some are not."
             raise InputError(msg)
         return checked
-
-    def _members(self, words: Ints) -> Ints:
-        return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
         """Counts with exactly the law of counts of reports (up to floating point), for experiments.
