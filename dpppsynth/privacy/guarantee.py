@@ -37,6 +37,8 @@ from dpppsynth.spatial.domains import Domain, as_reals
 __all__ = ["Guarantee", "Profile", "PureDP", "guarantee_from_dict", "profile_from_dict"]
 
 Curve = tuple[tuple[float, float], ...]
+# Last digits of a float, in which machines may round a bound apart.
+LAST_DIGITS = 1e-14
 
 STRETCHED = "true-lengths"
 # Other versions of PROJ may find a factor that differs by this much.
@@ -106,8 +108,8 @@ class Guarantee:
         return self.profile.epsilon(delta)
 
     def keeps_to(self, epsilon: float, delta: float) -> bool:
-        """Whether the guarantee is within a budget, up to rounding."""
-        return self.epsilon() <= (1 + 1e-9) * epsilon and self.profile.at <= (1 + 1e-9) * delta
+        """Whether the guarantee is within a budget, but for the last digits of a float, which machines round apart."""
+        return self.epsilon() <= (1 + LAST_DIGITS) * epsilon and self.profile.at <= (1 + LAST_DIGITS) * delta
 
     def require(self, epsilon: float, delta: float) -> None:
         """Raise `PrivacyCheckError` when the guarantee exceeds a budget."""

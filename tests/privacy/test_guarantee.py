@@ -118,6 +118,10 @@ class TestGuarantee:
         assert self.guarantee.delta(0.5) == PureDP(1.0).delta(0.5)
         assert self.guarantee.mu is None
 
+    @pytest.mark.parametrize(("epsilon", "within"), [(1.0, True), (1.0 - 1e-15, True), (1.0 - 1e-12, False)])
+    def test_keeps_to_a_budget_but_for_the_last_digits(self, epsilon, within):
+        assert self.guarantee.keeps_to(epsilon, 0.0) is within
+
     @pytest.mark.parametrize("epsilon", [-0.1, math.nan, -math.inf])
     def test_refuses_senseless_epsilon(self, epsilon):
         with pytest.raises(InputError, match=r"^epsilon: must be at least 0, got"):
