@@ -380,17 +380,22 @@ Place = tuple[int, ...]
 
 def climbed(
     judge: Callable[[Place, Judged | None], Judged], lengths: tuple[int, ...], start: Place
-) -> dict[Place, Judged]:
+) -> dict[Place, float]:
     """Scores of the places of a table that are visited on the way to one without a higher neighbour along an axis.
 
-    Modes of the best place so far are where the next search starts.
+    Modes of the best place so far are where the next search starts. Those of the others are let go, with the factors of
+    their priors, which may fill the memory.
     """
-    found: dict[Place, Judged] = {}
+    found: dict[Place, float] = {}
+    best: Judged | None = None
 
     def score(place: tuple[float, ...]) -> float:
+        nonlocal best
         here = tuple(map(int, place))
-        found[here] = judge(here, max(found.values(), key=lambda each: each.score, default=None))
-        return found[here].score
+        judged = judge(here, best)
+        best = judged if best is None or judged.score > best.score else best
+        found[here] = judged.score
+        return judged.score
 
     climb_grid(score, [range(each) for each in lengths], start)
     return found
