@@ -9,13 +9,14 @@ of the middle of the posterior ("released") or of forty of its draws. By default
 at epsilon 1 in windows, and else moved.
 
 Ratios are those to K of the very original that was released: a custodian has nothing else to compare with, and a copy
-of the original has 1 without any spread. Those to K of the truth, mean of forty patterns of it, stand beside them ("over
-the truth"): the sampling error of the original's own K is in them, which no release of these points takes away, and the
-row "original" has that alone.
+of the original has 1 without any spread. Those to K of the truth, the mean of forty patterns of it, stand beside them
+("over the truth"): in them is the sampling error of the original's own K, which no release of these points takes away,
+and which the row "original" has alone.
 
 A ratio is the mean over originals, beside the standard deviation between them, which is that of one release: of the
-noise, and of the points that were drawn. Bias is called within noise where it is at most one of these. Where factors of streets are averaged, K is that of the
-truth itself, with factors averaged over the privacy radius on the map: of what no field of the plane sees.
+noise, and of the points that were drawn. Bias is called within noise where it is at most one of these. Where factors of
+streets are averaged, K is that of the truth itself, with factors averaged over the privacy radius on the map: of what
+no field of the plane sees.
 
 Sets of a folder are those of marks.py. K of a set is that of its points themselves, across types that of the two with
 most points, and the standard deviation that between draws of the noise. Its limit is tents on the mesh of epsilon 1
@@ -214,10 +215,9 @@ def shown(found: np.ndarray) -> list[str]:
 
 def ways(domain: Domain) -> list[tuple[float, str]]:
     """Budgets, 0 for none, and ways."""
-    streets = isinstance(domain, dps.LinearNetwork)
-    averaged = [(0.0, AVERAGED)] if streets else []
+    averaged = [(0.0, AVERAGED)] if isinstance(domain, dps.LinearNetwork) else []
     known = [(0.0, "truth"), (0.0, "original"), *averaged]
-    return [*known, (1.0, "tents"), *product((1.0, 10.0), ("moved", "places alone"))]
+    return [*known, (1.0, "tents"), (1.0, "moved"), (1.0, "places alone"), (10.0, "moved")]
 
 
 def table_rows(kept: Kept, originals: int, names: Iterable[str]) -> list[list[str]]:
@@ -252,7 +252,7 @@ def set_rows(kept: Kept, draws: int, data: Path) -> list[list[str]]:
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--originals", type=int, default=3, help="or draws, of each row; of slow ones a part")
+    parser.add_argument("--originals", type=int, default=6, help="or draws, of each row")
     parser.add_argument("--only", choices=tuple(DOMAINS), help="one domain, printed and not written")
     parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz with types: their table alone")
     parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")

@@ -9,7 +9,6 @@ Points are moved independently of each other, so they can be halved at random: a
 that it gives of one half foretells the other.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property

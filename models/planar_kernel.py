@@ -47,9 +47,7 @@ def _log_beyond(reach: Floats) -> Floats:
     return np.log1p(reach) - reach
 
 
-def lattice_kernel(
-    rate: float, spacing: tuple[float, float], radius: tuple[int, int], *, hats: bool = True
-) -> Floats:
+def lattice_kernel(rate: float, spacing: tuple[float, float], radius: tuple[int, int], *, hats: bool = True) -> Floats:
     """(2 rx + 1, 2 ry + 1) chances that a point near a node is counted at the one at an offset from it.
 
     A point near a node has the law of the node's hat, a product of those of both axes. It is moved by noise of density
