@@ -4,14 +4,19 @@ On the streets of Soho, those of a town in Arizona and a square kilometre, 2000 
 spots, with weights of each type, and each street a factor exp(N(0, 0.5^2)) of its own; every original has hot spots of
 its own. Burglaries fall about 2 o'clock and thefts about 16, with standard deviations of 3 hours. Types and times are
 public; the privacy radius is a fortieth of the extent. K is taken at a twentieth and at a tenth of the extent, as the
-mean over ten patterns, and divided by that of ten patterns of the truth: of all points; across the two types; by day (8
-to 20 o'clock) and by night. Patterns are those of the middle of the posterior ("released") or of ten of its draws. By
-default points with marks are released by tents at epsilon 1 in windows, and else moved.
+mean over forty patterns: of all points; across the two types; by day (8 to 20 o'clock) and by night. Patterns are those
+of the middle of the posterior ("released") or of forty of its draws. By default points with marks are released by tents
+at epsilon 1 in windows, and else moved.
+
+Ratios are those to K of the very original that was released: a custodian has nothing else to compare with, and a copy
+of the original has 1 without any spread. Those to K of the truth, the mean of forty patterns of it, stand beside them
+("over the truth"): in them is the sampling error of the original's own K, which no release of these points takes away,
+and which the row "original" has alone.
 
 A ratio is the mean over originals, beside the standard deviation between them, which is that of one release: of the
-noise, of the points that were drawn and of the hot spots. Bias is called within noise where it is at most one of these.
-"marked less plain" is the difference of both releases of the same points. Where factors of streets are averaged, K is
-that of the truth itself, with factors averaged over the privacy radius on the map: of what no field of the plane sees.
+noise, and of the points that were drawn. Bias is called within noise where it is at most one of these. Where factors of
+streets are averaged, K is that of the truth itself, with factors averaged over the privacy radius on the map: of what
+no field of the plane sees.
 
 Sets of a folder are those of marks.py. K of a set is that of its points themselves, across types that of the two with
 most points, and the standard deviation that between draws of the noise. Its limit is tents on the mesh of epsilon 1
@@ -42,7 +47,7 @@ from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AlphaNeighbours
 from dpppsynth.spatial.domains import Domain
 
-SIZE, SPOTS, PATTERNS = 2000, 8, 10
+SIZE, SPOTS, PATTERNS = 2000, 8, 40
 KINDS, WEIGHT, HOURS = ("burglary", "theft"), np.array([0.6, 0.4]), np.array([2.0, 16.0])
 MARKS = dps.Marks(dps.Types("offence", KINDS), dps.Times.day("hour", hats=8))
 DOMAINS = {
@@ -50,18 +55,18 @@ DOMAINS = {
     "Arizona": dps.datasets.geodanet_streets(),
     "square": dps.Window.rectangle(0, 0, 1000, 1000),
 }
-SOURCES = ("released", "draws")
+SOURCES, TRUTH = ("released", "draws"), "over the truth"
 AVERAGED = "truth, factors of streets averaged"
 NAMES = ("all", "across types", "by day", "by night")
 
 
 def columns(source: str) -> list[str]:
-    """Names of the ratios of patterns of a source, of all functions near and far."""
-    return [f"{name}, {r}{', draws' if source == 'draws' else ''}" for name in NAMES for r in ("near", "far")]
+    """Names of the ratios of patterns of a source, or over the truth, of all functions near and far."""
+    return [f"{name}, {r}{'' if source == 'released' else f', {source}'}" for name in NAMES for r in ("near", "far")]
 
 
-HEADS = ("domain", "eps", "released", "originals", *columns("released"), *columns("draws"))
-SET_HEADS = ("set", *(head for head in HEADS[1:] if "by " not in head))
+HEADS = ("domain", "eps", "released", "originals", *(head for each in (*SOURCES, TRUTH) for head in columns(each)))
+SET_HEADS = ("set", *(head for head in HEADS[1:] if "by " not in head and TRUTH not in head))
 # A budget that leaves no noise to speak of; budgets and mechanisms of sets.
 NOISELESS = 1000.0
 SET_WAYS = ((1.0, "tents"), (NOISELESS, "tents"), (1.0, "moved"), (10.0, "moved"))
@@ -155,24 +160,23 @@ def mean(patterns: Iterable[dps.PointPattern], k: Callable[..., np.ndarray] = fu
     return np.mean([k(each, *of) for each in patterns], axis=0)
 
 
-def ratios(name: str, epsilon: float, way: str, seed: int) -> list[Any]:
-    """For each source of patterns a ratio for each function and distance, NAMES by near and far."""
+def k_of(name: str, epsilon: float, way: str, seed: int) -> list[Any]:
+    """K of each function at each distance, NAMES by near and far: for each source of patterns, or of points alone."""
     rng, domain = np.random.default_rng([seed, len(name)]), DOMAINS[name]
     truth = Truth.made(domain, rng)
-    true = mean(truth.pattern(rng) for _ in range(PATTERNS))
     original = truth.pattern(rng)
-    if way == AVERAGED:
-        smooth = truth.averaged(domain.extent / 40)
-        return [(mean(smooth.pattern(rng) for _ in range(PATTERNS)) / true).tolist()]
     if way == "original":
-        return [(functions(original) / true).tolist()]
+        return [functions(original).tolist()]
+    if way in ("truth", AVERAGED):
+        law = truth if way == "truth" else truth.averaged(domain.extent / 40)
+        return [mean(law.pattern(rng) for _ in range(PATTERNS)).tolist()]
     if way == "places alone":
         points = dps.PointPattern.at(original.positions, domain)
         release: Any = dps.LGCPSynthesizer(epsilon, alpha=domain.extent / 40).release(points, seed)
-        return [(mean(release.sample(PATTERNS, seed, source=each), plain) / true[:1]).tolist() for each in SOURCES]
+        return [mean(release.sample(PATTERNS, seed, source=each), plain).tolist() for each in SOURCES]
     near = AlphaNeighbours(domain.extent / 40, time="public", types="public")
     release = dps.MarkedSynthesizer(epsilon, marks=MARKS, relation=near, mechanism=way).release(original, seed)
-    return [(mean(release.sample(PATTERNS, seed, source=each)) / true).tolist() for each in SOURCES]
+    return [mean(release.sample(PATTERNS, seed, source=each)).tolist() for each in SOURCES]
 
 
 def of_set(pattern: dps.PointPattern, epsilon: float, way: str, seed: int) -> list[Any]:
@@ -191,12 +195,12 @@ def of_set(pattern: dps.PointPattern, epsilon: float, way: str, seed: int) -> li
     return [(mean(each, functions, two, "type") / true).tolist() for each in patterns]
 
 
-def row_of(name: str, epsilon: float, way: str, found: np.ndarray, heads: Sequence[str] = HEADS) -> list[str]:
-    """A row of (originals, sources, functions, distances) ratios, with standard deviations."""
-    cells = {"originals": f"{len(found)}"}
-    for source, each in zip(SOURCES, np.moveaxis(found, 1, 0), strict=False):
+def row_of(first: Sequence[str], found: dict[str, np.ndarray], heads: Sequence[str] = HEADS) -> list[str]:
+    """A row of (originals, functions, distances) ratios by source, with standard deviations."""
+    cells = {"originals": f"{len(next(iter(found.values())))}"}
+    for source, each in found.items():
         cells.update(zip(columns(source), shown(each), strict=False))
-    row = [name, f"{epsilon:g}" if epsilon else "", way, *(cells.get(head, "") for head in heads[3:])]
+    row = [*first, *(cells.get(head, "") for head in heads[3:])]
     print(*row, sep=" | ", flush=True)
     return row
 
@@ -209,28 +213,30 @@ def shown(found: np.ndarray) -> list[str]:
     return [f"{a:.2f} ({b:.2f})" for a, b in zip(flat.mean(axis=0), flat.std(axis=0, ddof=1), strict=True)]
 
 
-def ways(domain: Domain) -> list[tuple[float, str, int]]:
-    """Budgets, 0 for none, ways, and the part of the originals that each is tried on: of the slow ones a few."""
-    streets = isinstance(domain, dps.LinearNetwork)
-    found = [(0.0, "original", 1), *([(0.0, AVERAGED, 1)] if streets else []), (1.0, "tents", 1)]
-    found += [(1.0, "moved", 2)] if streets else []
-    return [*found, (1.0, "places alone", 1), (10.0, "moved", 4), (10.0, "places alone", 4)]
+def ways(domain: Domain) -> list[tuple[float, str]]:
+    """Budgets, 0 for none, and ways."""
+    averaged = [(0.0, AVERAGED)] if isinstance(domain, dps.LinearNetwork) else []
+    known = [(0.0, "truth"), (0.0, "original"), *averaged]
+    return [*known, (1.0, "tents"), (1.0, "moved"), (1.0, "places alone"), (10.0, "moved")]
 
 
 def table_rows(kept: Kept, originals: int, names: Iterable[str]) -> list[list[str]]:
     rows = []
     for name in names:
-        found = {}
-        for epsilon, way, part in ways(DOMAINS[name]):
-            seeds = range(1, -(-originals // part) + 1)
-            told = [kept.get((name, epsilon, way, k), partial(ratios, name, epsilon, way, k))[:-1] for k in seeds]
-            found[epsilon, way] = np.array(told)
-            rows.append(row_of(name, epsilon, way, found[epsilon, way]))
-        usual = "moved" if (1.0, "moved") in found else "tents"
-        for epsilon, way in ((1.0, usual), (10.0, "moved")):
-            marked, bare = found[epsilon, way], found[epsilon, "places alone"]
-            less = marked[:, :, :1] - bare[: len(marked)]
-            rows.append(row_of(name, epsilon, "marked less plain", less))
+        known = dict[str, np.ndarray]()
+        for epsilon, way in ways(DOMAINS[name]):
+            seeds = range(1, originals + 1)
+            k = np.array(
+                [kept.get((name, epsilon, way, of), partial(k_of, name, epsilon, way, of))[:-1] for of in seeds]
+            )
+            ratio = {each: k / known[each][:, :, : k.shape[2]] for each in known}
+            if not epsilon:
+                known[way] = k
+            if way == "truth":
+                continue
+            found = dict(zip(SOURCES, np.moveaxis(ratio["original"], 1, 0), strict=True)) if epsilon else {}
+            first = (name, f"{epsilon:g}" if epsilon else "", way)
+            rows.append(row_of(first, found | {TRUTH: ratio["truth"][:, 0]}))
     return rows
 
 
@@ -239,13 +245,14 @@ def set_rows(kept: Kept, draws: int, data: Path) -> list[list[str]]:
     for (name, pattern), (epsilon, way) in product(sets(data), SET_WAYS):
         key, seeds = (name, epsilon, way), range(1, draws + 1)
         told = [kept.get((*key, k), partial(of_set, pattern, epsilon, way, k))[:-1] for k in seeds]
-        rows.append(row_of(*key, np.array(told), SET_HEADS))
+        found = dict(zip(SOURCES, np.moveaxis(np.array(told), 1, 0), strict=True))
+        rows.append(row_of((name, f"{epsilon:g}", way), found, SET_HEADS))
     return rows
 
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--originals", type=int, default=3, help="or draws, of each row; of slow ones a part")
+    parser.add_argument("--originals", type=int, default=6, help="or draws, of each row")
     parser.add_argument("--only", choices=tuple(DOMAINS), help="one domain, printed and not written")
     parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz with types: their table alone")
     parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")

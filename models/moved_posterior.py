@@ -9,21 +9,18 @@ Points are moved independently of each other, so they can be halved at random: a
 that it gives of one half foretells the other.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import scipy
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.models.channel_likelihood import Channel, FootprintChannel, Multinomial, ReportLikelihood, WithRest
+from dpppsynth.models.channel_likelihood import Channel, Multinomial, ReportLikelihood
 from dpppsynth.models.matern_search import climb_grid
-from dpppsynth.models.planar_kernel import lattice_kernel
+from dpppsynth.models.moved_channels import COARSE, Blocks, LevelChannel, StreetPoints, street_channel
 from dpppsynth.models.spectral_fields import MovedPrior, Unknowns
-from dpppsynth.models.whitened_fields import by_columns
 
 # Newton decrement at which to stop, most steps and halvings, and the longest step on the log scale.
 TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
@@ -34,9 +31,6 @@ ENOUGH = 0.2
 ROUGH, FINE, FINER, GRADIENTS = 0.3, 0.1, 1e-6, 1000
 # Share of the information that is guessed for draws, and for single nodes, and steps after which it is not for these.
 GUESSED, QUICK = 0.03, 40
-# Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
-# And scales beyond which there is less than one in a hundred million.
-KEPT, REACH = 10.0, 22.0
 # Points of a half from which on one direction is enough.
 MANY = 30_000
 # Numbers in systems that are solved together.
@@ -59,67 +53,10 @@ class MovedLikelihood(ReportLikelihood):
     spacing: tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedChannel(Channel):
-    """Channel of segments of streets: where each lies on a lattice, and the channel of that.
-
-    Attributes
-    ----------
-    lattice : Channel
-    placed : sparse (nodes, V)
-        Shares of the segments at the nodes.
-    """
-
-    lattice: Channel
-    placed: "scipy.sparse.csr_array"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """All segments, as a grid of one row."""
-        return int(self.placed.shape[1]), 1
-
-    def forward(self, values: Floats) -> Floats:
-        return self.lattice.forward(by_columns(self.placed.__matmul__, values))
-
-    def backward(self, numbers: Floats) -> Floats:
-        return by_columns(self.placed.T.__matmul__, self.lattice.backward(numbers))
-
-
-@dataclass(frozen=True, eq=False)
-class LevelChannel(Channel):
-    """Channel of points of several levels, which they keep; values and reports stand level by level.
-
-    Attributes
-    ----------
-    each : Channel
-        Of every level.
-    levels : int
-    """
-
-    each: Channel
-    levels: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """All levels, one after the other along the first axis."""
-        nx, ny = self.each.shape
-        return self.levels * nx, ny
-
-    def forward(self, values: Floats) -> Floats:
-        return self._apart(self.each.forward, values)
-
-    def backward(self, numbers: Floats) -> Floats:
-        return self._apart(self.each.backward, numbers)
-
-    def _apart(self, product: Callable[[Floats], Floats], values: Floats) -> Floats:
-        lead = values.shape[:-1]
-        return product(values.reshape(*lead, self.levels, -1)).reshape(*lead, -1)
-
-
 def street_likelihood(
     counts: Ints,
     measure: Floats,
-    placed: "scipy.sparse.csr_array",
+    points: StreetPoints,
     *,
     rate: float,
     spacing: tuple[float, float],
@@ -128,23 +65,21 @@ def street_likelihood(
 ) -> MovedLikelihood:
     """Likelihood of a field on segments (V,) of streets, or of several levels, given counts of points moved off them.
 
+    Nodes that are far apart in scales of the noise are told apart whatever `side` asks for.
+
     Parameters
     ----------
     counts : (nx + 2 r, ny + 2 r) or (L, nx + 2 r, ny + 2 r) array
     measure : (V,) or (L, V) array
         Of the segments.
-    placed : sparse (nx ny, V)
-        Shares of the segments at the nodes of the lattice, in C order.
+    points : StreetPoints
+        That stand for the segments, from the first of the nodes (nx, ny).
     rate, spacing, extension, side
         As in `moved_likelihood`.
     """
     nx, ny = (nodes - 2 * extension for nodes in counts.shape[-2:])
-    blocks = Blocks((nx, ny), spacing, rate, extension, side)
-    i, j = np.divmod(np.arange(nx * ny), ny)
-    block = i // side * blocks.shape[1] + j // side
-    together = scipy.sparse.csr_array((np.ones(nx * ny), (block, np.arange(nx * ny))))
-    channel = PlacedChannel(blocks.channel, (together @ placed).tocsr())
-    return _likelihood(blocks, channel, counts, measure.ravel())
+    blocks = Blocks((nx, ny), spacing, rate, extension, 1 if rate * max(spacing) > COARSE else side)
+    return _likelihood(blocks, street_channel(points, blocks), counts, measure.ravel())
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,79 +240,6 @@ def _likelihood(blocks: "Blocks", each: Channel, counts: Ints, measure: Floats) 
     return MovedLikelihood(channel, np.concatenate(told), law, measure, 1 / blocks.rate, blocks.spacing)
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """Nodes of a lattice in blocks of side x side, and those around it that are told apart.
-
-    Attributes
-    ----------
-    nodes : (int, int)
-        Along both axes, without the extension.
-    step : (float, float)
-        Of the nodes along both axes.
-    rate : float
-        Inverse scale of the noise per unit of length.
-    extension : int
-        Nodes beyond on every side.
-    side : int
-    """
-
-    nodes: tuple[int, int]
-    step: tuple[float, float]
-    rate: float
-    extension: int
-    side: int
-
-    @property
-    def spacing(self) -> tuple[float, float]:
-        """Distances of the blocks along both axes."""
-        return self.step[0] * self.side, self.step[1] * self.side
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Blocks along both axes."""
-        nx, ny = (-(-nodes // self.side) for nodes in self.nodes)
-        return nx, ny
-
-    @property
-    def margin(self) -> int:
-        """Blocks beyond on every side that are told apart."""
-        # Blocks of the wider lattice may end one node short of a multiple.
-        return max(0, min(self._within(KEPT), (self.extension - self.side) // self.side))
-
-    def _within(self, scales: float) -> int:
-        return math.ceil(scales / (self.rate * min(self.spacing)))
-
-    @cached_property
-    def channel(self) -> Channel:
-        """From the blocks to those that are told apart, and to all farther ones."""
-        margin, reach = self.margin, self._within(REACH)
-        rx, ry = (max(margin, min(reach, nodes - 1 + margin)) for nodes in self.shape)
-        kernel = lattice_kernel(self.rate, self.spacing, (rx, ry))
-        told = np.ones([nodes + 2 * margin for nodes in self.shape], dtype=bool)
-        return WithRest(FootprintChannel(self.shape, kernel, 0.0, told))
-
-    def summed(self, values: Floats) -> Floats:
-        """(V,) sums over the blocks of values (nx, ny)."""
-        return in_blocks(values, (0, 0), self.shape, self.side).ravel()
-
-    def told(self, counts: Ints) -> Floats:
-        """(K,) counts (nx + 2 r, ny + 2 r) by blocks that are told apart, and the others' sum."""
-        first = self.extension - self.side * self.margin
-        shape = tuple(nodes + 2 * self.margin for nodes in self.shape)
-        inner = in_blocks(counts, (first, first), shape, self.side).ravel()
-        return np.append(inner, float(counts.sum()) - inner.sum())
-
-
-def in_blocks(values: Floats | Ints, first: tuple[int, int], shape: tuple[int, ...], side: int) -> Floats:
-    """(bx, by) sums over blocks of side x side nodes from the first one on; nodes beyond the array count as 0."""
-    (i, j), (nx, ny) = first, (side * blocks for blocks in shape)
-    part = values[i : i + nx, j : j + ny]
-    padded = np.zeros((nx, ny))
-    padded[: part.shape[0], : part.shape[1]] = part
-    return padded.reshape(shape[0], side, shape[1], side).sum(axis=(1, 3))
-
-
 def lattice_mode(likelihood: MovedLikelihood, prior: MovedPrior, start: Unknowns | None = None) -> LatticePosterior:
     """Mode by Newton steps with expected information, whose systems are solved by conjugate gradients.
 
@@ -512,17 +374,22 @@ Place = tuple[int, ...]
 
 def climbed(
     judge: Callable[[Place, Judged | None], Judged], lengths: tuple[int, ...], start: Place
-) -> dict[Place, Judged]:
+) -> dict[Place, float]:
     """Scores of the places of a table that are visited on the way to one without a higher neighbour along an axis.
 
-    Modes of the best place so far are where the next search starts.
+    Modes of the best place so far are where the next search starts. Those of the others are let go, with the factors of
+    their priors, which may fill the memory.
     """
-    found: dict[Place, Judged] = {}
+    found: dict[Place, float] = {}
+    best: Judged | None = None
 
     def score(place: tuple[float, ...]) -> float:
+        nonlocal best
         here = tuple(map(int, place))
-        found[here] = judge(here, max(found.values(), key=lambda each: each.score, default=None))
-        return found[here].score
+        judged = judge(here, best)
+        best = judged if best is None or judged.score > best.score else best
+        found[here] = judged.score
+        return judged.score
 
     climb_grid(score, [range(each) for each in lengths], start)
     return found

@@ -11,6 +11,8 @@ ANGLES, ALONG = 24, 3
 # Edges of cells about the origin where the density bends within a cell, and most pairs of pieces of half a hat there.
 NEAR, MOST_PIECES = 4, 16
 TINY = 1e-200
+# Places and weights of a point at its node.
+AT_NODE = np.zeros(1), np.ones(1)
 
 
 def beyond(reach: Floats | float) -> Floats:
@@ -45,11 +47,12 @@ def _log_beyond(reach: Floats) -> Floats:
     return np.log1p(reach) - reach
 
 
-def lattice_kernel(rate: float, spacing: tuple[float, float], radius: tuple[int, int]) -> Floats:
+def lattice_kernel(rate: float, spacing: tuple[float, float], radius: tuple[int, int], *, hats: bool = True) -> Floats:
     """(2 rx + 1, 2 ry + 1) chances that a point near a node is counted at the one at an offset from it.
 
     A point near a node has the law of the node's hat, a product of those of both axes. It is moved by noise of density
     prop. to exp(-rate r), and counted at the node in whose cell it lies then. The rest to 1 is counted farther away.
+    Without hats the point lies at the node itself.
 
     Parameters
     ----------
@@ -61,14 +64,14 @@ def lattice_kernel(rate: float, spacing: tuple[float, float], radius: tuple[int,
         Largest offsets.
     """
     (places_x, along_x), (places_y, along_y) = (
-        _differences(rate, step, most) for step, most in zip(spacing, radius, strict=True)
+        _differences(rate, step, most, hats=hats) for step, most in zip(spacing, radius, strict=True)
     )
     corner = along_x @ quadrant(rate, places_x, places_y) @ along_y.T
     i, j = (np.abs(np.arange(-most, most + 1)) for most in radius)
     return np.asarray(np.maximum(corner, 0.0)[i[:, None], j])
 
 
-def _differences(rate: float, step: float, most: int) -> tuple[Floats, Floats]:
+def _differences(rate: float, step: float, most: int, *, hats: bool) -> tuple[Floats, Floats]:
     """Places (P,) along an axis, and the (most + 1, P) matrix from an odd function there to averages of its increments.
 
     The increments are those over the cells at offsets 0 .. most, averaged over the hat.
@@ -76,6 +79,7 @@ def _differences(rate: float, step: float, most: int) -> tuple[Floats, Floats]:
     edges = np.arange(most + 2) - 0.5
     # In an even number of pieces edges of cells lie at edges of pieces.
     near, far = _hat(2 * min(MOST_PIECES, math.ceil(rate * step))), _hat(1)
+    near, far = (near, far) if hats else (AT_NODE, AT_NODE)
     rules = [near if edge < NEAR else far for edge in range(most + 2)]
     places = np.concatenate([(edge - at) * step for edge, (at, _) in zip(edges, rules, strict=True)])
     weights = np.concatenate([weight for _, weight in rules])

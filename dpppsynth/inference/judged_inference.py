@@ -237,7 +237,7 @@ class JudgedInference(CovariateInference):
             return halves.judge(lambda half: self.prior_at(half, number), near)
 
         found = climbed(judge, lengths, self.first)
-        scores = {int(np.ravel_multi_index(place, lengths)): each.score for place, each in found.items()}
+        scores = {int(np.ravel_multi_index(place, lengths)): score for place, score in found.items()}
         if self.even:
             last = len(self.scales) - 1
             scores[last] = halves.judge(lambda half: self.prior_at(half, last)).score + float(np.log(EVEN))

@@ -12,7 +12,8 @@ from dpppsynth.core.wording import either
 from dpppsynth.inference.field_inference import opened_values
 from dpppsynth.inference.judged_inference import JudgedInference
 from dpppsynth.inference.moved_runs import MOST_VALUES
-from dpppsynth.models.moved_posterior import MovedLikelihood, in_blocks, moved_likelihood
+from dpppsynth.models.moved_channels import in_blocks
+from dpppsynth.models.moved_posterior import MovedLikelihood, moved_likelihood
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
 TINY = 1e-300

@@ -4,17 +4,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.inference.field_inference import INTERCEPT_SD
 from dpppsynth.inference.judged_inference import JudgedInference
 from dpppsynth.inference.street_inference import StreetInference
 from dpppsynth.linear_network.mesh import SegmentCells
+from dpppsynth.models.moved_channels import StreetPoints
 from dpppsynth.models.moved_posterior import MovedLikelihood, Place, street_likelihood
 from dpppsynth.models.sparse_fields import constant
 from dpppsynth.models.whitened_fields import WhitenedField
 from dpppsynth.spatial.mesh import Floats
+
+# Parts of a segment in a scale of the noise, and at most.
+PARTS, MOST_PARTS = 2.0, 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +69,7 @@ def likelihood_of(
     return street_likelihood(
         statistic.lattice.reshape(*leading, *plan.sides),
         measure.reshape(*leading, -1),
-        on_lattice(cells, plan),
+        street_points(cells, plan),
         rate=plan.rate,
         spacing=plan.spacing,
         extension=plan.extension,
@@ -74,10 +77,13 @@ def likelihood_of(
     )
 
 
-def on_lattice(cells: SegmentCells, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
-    """(nodes, V) shares of the segments at the nodes of the lattice without its extension, in C order."""
+def street_points(cells: SegmentCells, plan: LatticeStatistic) -> StreetPoints:
+    """Middles of equal parts of all segments, half a scale of the noise long, or longer where they would be many."""
     moved = cast(Any, plan)
-    i, j = np.rint((moved.mesh.vertices - moved.box[:2]) / moved.spacing).astype(np.int64).T
-    nx, ny = moved.shape
-    where = (np.ones(len(i)), (i * ny + j, np.arange(len(i))))
-    return (scipy.sparse.csr_array(where, shape=(nx * ny, len(i))) @ cells.shares(moved.mesh)).tocsr()
+    length = cells.end - cells.start
+    parts = np.clip(np.ceil(PARTS * moved.rate * length), 1, MOST_PARTS).astype(np.int64)
+    segment = np.repeat(np.arange(len(length)), parts)
+    number = np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)
+    along = cells.start[segment] + (number + 0.5) / parts[segment] * length[segment]
+    at = cells.domain.coordinates(np.column_stack([cells.edge[segment], along])) - moved.box[:2]
+    return StreetPoints(at, segment, 1 / parts[segment])

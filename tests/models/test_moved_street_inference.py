@@ -58,24 +58,29 @@ EVEN = CELLS.element_measure
 
 
 class TestChannel:
-    def test_is_the_law_of_moves_averaged_over_each_segment(self):
-        """Against the law of the audit at places along the segment; lattices blur by a share of their spacing."""
-        known = statistic(drawn(EVEN, 50), epsilon=0.5)
+    @pytest.mark.parametrize(
+        ("epsilon", "side", "most"), [(0.5, 81, 0.003), (0.5, 21, 0.02), (2.0, 21, 0.03), (40.0, 21, 0.02)]
+    )
+    def test_is_the_law_of_moves_averaged_over_each_segment(self, epsilon, side, most):
+        """Against the law of the audit at places along the segment, nodes .25, 1, 4 and 80 scales of the noise apart.
+
+        A channel that is too wide makes fields too steep.
+        """
+        known = statistic(drawn(EVEN, 50), epsilon=epsilon, shape=(side, side))
         plan = known.definition
-        channel = inference().likelihood(known).channel
+        given = inference().likelihood(known)
         r, (nx, ny) = plan.extension, plan.sides
         for segment in (3, 77):
-            along = np.linspace(CELLS.start[segment], CELLS.end[segment], 21)[1::2]
-            places = NETWORK.coordinates(np.column_stack([np.full(10, CELLS.edge[segment]), along]))
+            along = np.linspace(CELLS.start[segment], CELLS.end[segment], 101)[1::2]
+            places = NETWORK.coordinates(np.column_stack([np.full(50, CELLS.edge[segment]), along]))
             exact = np.mean([node_chances(plan, place) for place in places], axis=0).reshape(nx, ny)
             one = np.zeros(len(EVEN))
             one[segment] = 1.0
-            found = channel.forward(one)
+            found = given.channel.forward(one)
             assert found.sum() == pytest.approx(1)
-            margin = (int(np.sqrt(len(found) - 1)) - 81) // 2
+            margin = (int(np.sqrt(len(found) - 1)) - side) // 2
             inner = exact[r - margin : nx - r + margin, r - margin : ny - r + margin]
-            assert np.abs(found[:-1].reshape(inner.shape) - inner).max() < 0.04 * exact.max()
-            assert np.abs(found[:-1].reshape(inner.shape) - inner).sum() / 2 < 0.004
+            assert np.abs(found[:-1].reshape(inner.shape) - inner).sum() / 2 < most
 
     def test_products_are_those_of_its_matrix(self):
         channel = inference().likelihood(statistic(drawn(EVEN, 50), shape=(21, 21))).channel
@@ -88,7 +93,7 @@ class TestChannel:
     def test_blocks_hold_all_points_and_shares(self, side):
         given = inference().likelihood(statistic(drawn(EVEN, 50), shape=(20, 20)), side)
         assert given.counts.sum() == 50
-        assert np.asarray(given.channel.placed.sum(axis=0)) == pytest.approx(1)
+        assert given.channel.matrix.sum(axis=0) == pytest.approx(1)
 
     def test_gradient_is_that_of_the_density(self):
         given = inference().likelihood(statistic(drawn(EVEN, 200), shape=(21, 21)))

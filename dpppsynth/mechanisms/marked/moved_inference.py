@@ -15,7 +15,8 @@ from dpppsynth.mechanisms.marked.moved_levels import MovedLevels, listed
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.level_fields import LevelField
-from dpppsynth.models.moved_posterior import LevelChannel, MovedLikelihood, Place
+from dpppsynth.models.moved_channels import LevelChannel
+from dpppsynth.models.moved_posterior import MovedLikelihood, Place
 from dpppsynth.models.spectral_fields import SpectralField
 from dpppsynth.spatial.marked_offset import AnyOffset
 
