@@ -116,10 +116,10 @@ MECHANISMS = ("auto", "tents", "moved")
 # Values of the field behind moved points at most, of all types and instants together, and nodes along a side at least.
 MOST_MOVED, FEWEST_MOVED = 40_000, 16
 # Points in a square of the noise's scale, on average, up to which moved points tell more than tents on windows: fewer
-# than without marks, as hats and types of tents share strength (docs/results/marks.md). On streets, as if they
-# filled a square of the extent's side, it is more than without marks: tents of every type and instant are too wide to
-# tell streets apart (docs/results/marked_moves.md and marked_k.md).
-MOVED_POINTS, MOVED_ON_STREETS = 0.2, 2.0
+# than without marks, as hats and types of tents share strength; but more where kinds of points, types times instants,
+# are many, since tents of each grow wide. On streets, as if they filled a square of the extent's side, it is more too:
+# wide tents do not tell streets apart (docs/results/marked_moves.md and marked_k.md).
+MOVED_POINTS, MANY_KINDS, MOVED_KINDS, MOVED_ON_STREETS = 0.5, 16, 1.5, 2.0
 # Shares of the variance of such a field that each type has to itself, and that change with the time.
 OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0), (0.0, 0.1, 0.3, 0.7)
 
@@ -381,4 +381,5 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[st
             return "moved", "moved points tell streets apart, for which tents of every type and instant are too wide"
     elif n < planar_rules.MANY:
         return "tents", f"there are fewer than {planar_rules.MANY} points"
-    return rules.moved_or_tents(domain, n, scale, MOVED_POINTS)
+    many = math.prod(s.marks.shape) >= MANY_KINDS
+    return rules.moved_or_tents(domain, n, scale, MOVED_KINDS if many else MOVED_POINTS)

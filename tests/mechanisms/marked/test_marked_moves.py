@@ -238,6 +238,12 @@ class TestChoice:
         assert "is short beside the mean distance" in reason
         assert self.chosen(relation=STILL, marks=MARKS)[0] == "marked-moved"
 
+    @pytest.mark.parametrize(("hats", "n", "name"), [(8, 2200, "moved"), (7, 2200, "tents"), (8, 2600, "tents")])
+    def test_is_moved_points_of_longer_noise_where_kinds_are_many(self, hats, n, name):
+        """Sixteen kinds of points, of which at most three in two squares of the noise's scale; not fourteen."""
+        marks = Marks(MARKS.types, Times.day("hour", hats=hats))
+        assert self.chosen(n, 1.0, STILL, marks)[0] == f"marked-{name}"
+
     @pytest.mark.parametrize(
         ("settings", "reason"),
         [
