@@ -126,7 +126,7 @@ class FootprintChannel(Channel):
     base : float
         Probability that every report has whatever the cell.
     outputs : array of bool
-        Wider than the grid by rx and ry cells at most; it may be by less.
+        Wider than the grid by rx and ry cells at most; it may be narrower.
     """
 
     sides: tuple[int, int]

@@ -17,10 +17,14 @@ from dpppsynth.models.whitened_fields import by_columns
 # And scales beyond which there is less than one in a hundred million.
 KEPT, REACH = 10.0, 22.0
 # Scales of the noise between nodes from which on chances of points on streets are found one by one: they jump from node
-# to node too fast for parabolas, and moves reach few nodes. There a move is as long as this one time in a million.
+# to node too fast for cubics, and moves reach few nodes. There a move is as long as this one time in a million.
 COARSE, LONGEST = 2.0, 16.7
 # Steps in a scale in which places of points on streets are told apart there, and most between two nodes.
-STEPS, MOST_STEPS = 4, 64
+STEPS, MOST_STEPS = 8, 128
+# Chances that are found one by one at a time.
+TOGETHER = 2**21
+# Nodes that a cubic goes through, and those beyond the lattice that it may need.
+CUBIC, RING = np.arange(4), 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +119,10 @@ class StreetPoints:
     segment: Ints
     share: Floats
 
-    def matrix(self, rows: Ints, values: Floats, count: int) -> "scipy.sparse.csr_array":
-        """(count, V) sums over points of values (P, m) in the rows (P, m), by segments."""
-        columns = np.broadcast_to(self.segment[:, None], rows.shape)
-        held = (values * self.share[:, None]).ravel()
+    def matrix(self, rows: Ints, values: Floats, count: int, part: slice = slice(None)) -> "scipy.sparse.csr_array":
+        """(count, V) sums over a part of the points, P, of values (P, m) in the rows (P, m), by segments."""
+        columns = np.broadcast_to(self.segment[part, None], rows.shape)
+        held = (values * self.share[part, None]).ravel()
         shape = (count, int(self.segment.max()) + 1)
         return scipy.sparse.csr_array((held, (rows.ravel(), columns.ravel())), shape=shape)
 
@@ -127,26 +131,32 @@ def street_channel(points: StreetPoints, blocks: "Blocks") -> Channel:
     """Channel from segments to blocks that are told apart, and to all farther ones.
 
     Chances that points are counted in a block change smoothly with their places where the noise is long: there they are
-    parabolas through those of points in the middles of blocks, by fast transforms. Shares of hats about nodes would
-    count streets as wide, and a field that is found through too wide a channel is too steep.
+    cubics through those of points in the middles of blocks, by fast transforms. Parabolas would be twice as far off,
+    and below 0 far out. Shares of hats about nodes would count streets as wide, and a field that is found through too
+    wide a channel is too steep.
     """
     if blocks.rate * max(blocks.spacing) > COARSE:
         return WithRest(SparseChannel(one_by_one(points, blocks)))
-    return PlacedChannel(blocks.seen(hats=False), through_parabolas(points, blocks))
+    return PlacedChannel(blocks.seen(hats=False, ring=RING), through_cubics(points, blocks))
 
 
-def through_parabolas(points: StreetPoints, blocks: "Blocks") -> "scipy.sparse.csr_array":
-    """(blocks, V) weights of blocks for each segment: of the nearest three along both axes, or the last three."""
-    steps, weights = [], []
-    for at, nodes in zip(_in_steps(points, blocks).T, blocks.shape, strict=True):
-        middle = np.clip(np.rint(at), 1, max(1, nodes - 2)).astype(np.int64)
-        off = at - middle
-        steps.append(middle[:, None] + np.arange(-1, 2))
-        weights.append(np.column_stack([off * (off - 1) / 2, 1 - off**2, off * (off + 1) / 2]))
-    rows = steps[0][:, :, None] * blocks.shape[1] + steps[1][:, None]
-    both = weights[0][:, :, None] * weights[1][:, None]
-    count = len(points.at)
-    return points.matrix(rows.reshape(count, -1), both.reshape(count, -1), math.prod(blocks.shape))
+def through_cubics(points: StreetPoints, blocks: "Blocks") -> "scipy.sparse.csr_array":
+    """(blocks and a ring around them, V) weights for each segment: of the nearest four along both axes."""
+    places = _in_steps(points, blocks) + RING
+    first = np.floor(places).astype(np.int64) - 1
+    x, y = (_cubic_weights(off) for off in (places - first).T)
+    nx, ny = (nodes + 2 * RING for nodes in blocks.shape)
+    rows = (first[:, :1] + CUBIC)[:, :, None] * ny + (first[:, 1:] + CUBIC)[:, None]
+    both, count = x[:, :, None] * y[:, None], len(points.at)
+    return points.matrix(rows.reshape(count, -1), both.reshape(count, -1), nx * ny)
+
+
+def _cubic_weights(at: Floats) -> Floats:
+    """(P, 4) weights of values at 0, 1, 2 and 3 in that of their cubic at places (P,)."""
+    others = [np.delete(CUBIC, node) for node in CUBIC]
+    return np.column_stack(
+        [np.prod((at[:, None] - rest) / (node - rest), axis=1) for node, rest in zip(CUBIC, others, strict=True)]
+    )
 
 
 def one_by_one(points: StreetPoints, blocks: "Blocks") -> "scipy.sparse.csr_array":
@@ -154,24 +164,29 @@ def one_by_one(points: StreetPoints, blocks: "Blocks") -> "scipy.sparse.csr_arra
     # An even number, so that sides of blocks are whole steps from their middles.
     parts = 2 * math.ceil(min(STEPS * blocks.rate * max(blocks.spacing), MOST_STEPS) / 2)
     place = np.rint(_in_steps(points, blocks) * parts).astype(np.int64)
+    near, half = np.rint(place / parts).astype(np.int64), parts // 2
     reach = [math.ceil(LONGEST / (blocks.rate * step)) for step in blocks.spacing]
     x, y = (np.arange(parts * (most + 1) + 1) * step / parts for most, step in zip(reach, blocks.spacing, strict=True))
     corner = quadrant(blocks.rate, x, y)
     i, j = (each.ravel() for each in np.meshgrid(*(np.arange(-most, most + 1) for most in reach), indexing="ij"))
-    near = np.rint(place / parts).astype(np.int64)
-    row, column = near[:, :1] + i, near[:, 1:] + j
-    off_x, off_y = row * parts - place[:, :1], column * parts - place[:, 1:]
+    nx, ny = (nodes + 2 * blocks.margin for nodes in blocks.shape)
 
     def below(x: Ints, y: Ints) -> Floats:
         return np.asarray(np.sign(x) * np.sign(y) * corner[np.abs(x), np.abs(y)])
 
-    half = parts // 2
-    ahead, behind = (below(off_x + side, off_y + half) - below(off_x + side, off_y - half) for side in (half, -half))
-    nx, ny = (nodes + 2 * blocks.margin for nodes in blocks.shape)
-    row, column = row + blocks.margin, column + blocks.margin
-    told = (row >= 0) & (row < nx) & (column >= 0) & (column < ny)
-    rows = np.where(told, row * ny + column, 0)
-    return points.matrix(rows, np.where(told, np.maximum(ahead - behind, 0.0), 0.0), nx * ny)
+    def chances(part: slice) -> "scipy.sparse.csr_array":
+        row, column = near[part, :1] + i, near[part, 1:] + j
+        off_x, off_y = row * parts - place[part, :1], column * parts - place[part, 1:]
+        ahead, behind = (
+            below(off_x + side, off_y + half) - below(off_x + side, off_y - half) for side in (half, -half)
+        )
+        row, column = row + blocks.margin, column + blocks.margin
+        told = (row >= 0) & (row < nx) & (column >= 0) & (column < ny)
+        rows = np.where(told, row * ny + column, 0)
+        return points.matrix(rows, np.where(told, np.maximum(ahead - behind, 0.0), 0.0), nx * ny, part)
+
+    size = max(1, TOGETHER // len(i))
+    return sum(chances(slice(start, start + size)) for start in range(0, len(place), size)).tocsr()
 
 
 def _in_steps(points: StreetPoints, blocks: "Blocks") -> Floats:
@@ -227,13 +242,17 @@ class Blocks:
         """From the blocks to those that are told apart, and to all farther ones."""
         return self.seen()
 
-    def seen(self, *, hats: bool = True) -> Channel:
-        """That channel, of points with the law of a block's hat, or of points in the blocks' middles."""
+    def seen(self, *, hats: bool = True, ring: int = 0) -> Channel:
+        """That channel, of points with the law of a block's hat, or of points in the middles of the blocks.
+
+        It may be from a ring of more blocks around them as well.
+        """
         margin, reach = self.margin, self._within(REACH)
-        rx, ry = (max(margin, min(reach, nodes - 1 + margin)) for nodes in self.shape)
+        nx, ny = (nodes + 2 * ring for nodes in self.shape)
+        rx, ry = (max(margin, min(reach, nodes - 1 + margin + ring)) for nodes in self.shape)
         kernel = lattice_kernel(self.rate, self.spacing, (rx, ry), hats=hats)
         told = np.ones([nodes + 2 * margin for nodes in self.shape], dtype=bool)
-        return WithRest(FootprintChannel(self.shape, kernel, 0.0, told))
+        return WithRest(FootprintChannel((nx, ny), kernel, 0.0, told))
 
     def summed(self, values: Floats) -> Floats:
         """(V,) sums over the blocks of values (nx, ny)."""

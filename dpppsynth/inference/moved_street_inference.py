@@ -16,8 +16,8 @@ from dpppsynth.models.sparse_fields import constant
 from dpppsynth.models.whitened_fields import WhitenedField
 from dpppsynth.spatial.mesh import Floats
 
-# Parts of a segment in a scale of the noise, and at most.
-PARTS, MOST_PARTS = 2.0, 32
+# Parts of a segment in a scale of the noise, and between two nodes where these are farther apart.
+PARTS, MOST_PARTS = 2.0, 8.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,10 +78,11 @@ def likelihood_of(
 
 
 def street_points(cells: SegmentCells, plan: LatticeStatistic) -> StreetPoints:
-    """Middles of equal parts of all segments, half a scale of the noise long, or longer where they would be many."""
+    """Middles of equal parts of all segments, half a scale of the noise long, or an eighth of a wider spacing."""
     moved = cast(Any, plan)
     length = cells.end - cells.start
-    parts = np.clip(np.ceil(PARTS * moved.rate * length), 1, MOST_PARTS).astype(np.int64)
+    longest = max(1 / (PARTS * moved.rate), min(moved.spacing) / MOST_PARTS)
+    parts = np.maximum(1, np.ceil(length / longest)).astype(np.int64)
     segment = np.repeat(np.arange(len(length)), parts)
     number = np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)
     along = cells.start[segment] + (number + 0.5) / parts[segment] * length[segment]
