@@ -1,12 +1,11 @@
-"""K-functions of releases of points with types and times, over those of the truth they come from.
+"""K-functions of releases of points with types and times, over those of their originals.
 
 On the streets of Soho, those of a town in Arizona and a square kilometre, 2000 points of two types follow eight hot
 spots, with weights of each type, and each street a factor exp(N(0, 0.5^2)) of its own; every original has hot spots of
 its own. Burglaries fall about 2 o'clock and thefts about 16, with standard deviations of 3 hours. Types and times are
 public; the privacy radius is a fortieth of the extent. K is taken at a twentieth and at a tenth of the extent, as the
 mean over forty patterns: of all points; across the two types; by day (8 to 20 o'clock) and by night. Patterns are those
-of the middle of the posterior ("released") or of forty of its draws. By default points with marks are released by tents
-at epsilon 1 in windows, and else moved.
+of the middle of the posterior ("released") or of forty of its draws. By default such points are moved.
 
 Ratios are those to K of the very original that was released: a custodian has nothing else to compare with, and a copy
 of the original has 1 without any spread. Those to K of the truth, the mean of forty patterns of it, stand beside them
