@@ -78,8 +78,7 @@ def _differences(rate: float, step: float, most: int, *, hats: bool) -> tuple[Fl
     """
     edges = np.arange(most + 2) - 0.5
     # In an even number of pieces edges of cells lie at edges of pieces.
-    near, far = _hat(2 * min(MOST_PIECES, math.ceil(rate * step))), _hat(1)
-    near, far = (near, far) if hats else (AT_NODE, AT_NODE)
+    near, far = (_hat(2 * min(MOST_PIECES, math.ceil(rate * step))), _hat(1)) if hats else (AT_NODE, AT_NODE)
     rules = [near if edge < NEAR else far for edge in range(most + 2)]
     places = np.concatenate([(edge - at) * step for edge, (at, _) in zip(edges, rules, strict=True)])
     weights = np.concatenate([weight for _, weight in rules])

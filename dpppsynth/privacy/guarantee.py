@@ -38,7 +38,7 @@ __all__ = ["Guarantee", "Profile", "PureDP", "guarantee_from_dict", "profile_fro
 
 Curve = tuple[tuple[float, float], ...]
 # Last digits of a float, in which machines may round a bound apart.
-LAST_DIGITS = 1e-14
+ROUNDED_APART = 1e-14
 
 STRETCHED = "true-lengths"
 # Other versions of PROJ may find a factor that differs by this much.
@@ -109,7 +109,7 @@ class Guarantee:
 
     def keeps_to(self, epsilon: float, delta: float) -> bool:
         """Whether the guarantee is within a budget, but for the last digits of a float, which machines round apart."""
-        return self.epsilon() <= (1 + LAST_DIGITS) * epsilon and self.profile.at <= (1 + LAST_DIGITS) * delta
+        return self.epsilon() <= (1 + ROUNDED_APART) * epsilon and self.profile.at <= (1 + ROUNDED_APART) * delta
 
     def require(self, epsilon: float, delta: float) -> None:
         """Raise `PrivacyCheckError` when the guarantee exceeds a budget."""
